@@ -26,7 +26,7 @@ __all__ = ["Detector", "Policy", "Secret", "adapt", "detector", "explain", "lear
 
 
 def __getattr__(name: str) -> Any:
-    """Import `run` when it is first used: it is in `jobs`, the layer above this package."""
+    """Import `run` from `jobs`, the layer above, when it is first used; AttributeError for any other name."""
     if name == "run":
         from chaffinch.jobs.deid import run
 

@@ -51,7 +51,7 @@ class Secret:
 
     @classmethod
     def read(cls, path: str | Path | None = None, *, variable: str = VARIABLE) -> Secret:
-        """Read the secret from a file that only its owner may read; without a path, from an environment variable.
+        """Read the secret from a file only its owner may read, else from an environment variable; ConfigError if unfit.
 
         White space around it is ignored. Raise ConfigError if it is missing, too short, easy to guess, or readable by
         others.
@@ -73,7 +73,7 @@ class Secret:
         return cls(key)
 
     def write(self, path: str | Path) -> None:
-        """Write the secret to a new file of mode 0600; an existing file is never overwritten."""
+        """Write the secret to a new file of mode 0600; raise ConfigError if it exists or cannot be written."""
         path = Path(path)
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -106,7 +106,7 @@ class Secret:
             yield from _block_numbers(self.key, message, block)
 
     def number(self, bound: int, *parts: str) -> int:
-        """Return a number from 0 to bound - 1, all equally likely, by rejection sampling.
+        """Return a number in 0 … bound - 1, fixed by key and parts, all equally likely; ConfigError if bound < 1.
 
         >>> Secret(b"3cbca3244aadd588a943bf7421d9449e8e667f0d5a38d71ba1aa01fdc117ea9f").number(1, "any")
         0
@@ -175,7 +175,7 @@ def _block_numbers(key: bytes, message: bytes, block: int) -> tuple[int, ...]:
 
 
 def rotate(path: str | Path) -> tuple[Secret, Path]:
-    """Replace the secret in a file; return the new secret and the path of a new file beside it with the old one.
+    """Put a new secret into a file; return it and the path of a new file with the old one; ConfigError if it fails.
 
     Until the last step, a rename, the file has the old secret: a crash loses neither.
     """

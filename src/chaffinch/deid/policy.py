@@ -48,6 +48,7 @@ class PolicyRule:
     options: tuple[tuple[str, Option], ...] = ()
 
     def __post_init__(self) -> None:
+        """Raise ConfigError unless the operator exists and its options have the right names and types."""
         if self.operator not in OPERATORS:
             raise ConfigError(f"unknown operator {self.operator!r}; {did_you_mean(self.operator, OPERATORS)}")
         kind = OPERATORS[self.operator]
@@ -81,6 +82,7 @@ class Policy:
     about: str = ""
 
     def __post_init__(self) -> None:
+        """Fold the rules' labels; raise ConfigError if one is unknown, repeated, without a rule or unfit."""
         declared = {fold_label(label) for label in self.types}
         folded_rules: dict[str, PolicyRule] = {}
         for label, rule in self.rules.items():
@@ -100,14 +102,16 @@ class Policy:
             _check_fit(self, label)
 
     def __reduce__(self) -> tuple[type[Policy], tuple[Any, ...]]:
+        """Pickle by the constructor's arguments, because a mapping proxy cannot be pickled."""
         return Policy, (self.name, self.default, dict(self.rules), self.types, self.about)
 
     def __hash__(self) -> int:
+        """Return a hash of all fields except `about`."""
         return hash((self.name, self.default, frozenset(self.rules.items()), self.types))
 
     @classmethod
     def read(cls, source: str | Path) -> Policy:
-        """Read the packaged policy of that name, else the policy of a TOML file; `./NAME` is always a file.
+        """Read the packaged policy of that name, else a TOML file; ConfigError if neither, or if it is not valid.
 
         >>> Policy.read("safe-harbor").rule("DOCTOR").operator
         'tag'
@@ -129,7 +133,7 @@ class Policy:
 
     @classmethod
     def parse(cls, text: str, *, name: str = "") -> Policy:
-        """Return the policy that a TOML text describes; `name` is used if the text has none."""
+        """Return the policy of a TOML text, `name` if it has none; ConfigError for bad TOML, keys or types."""
         try:
             content = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -257,7 +261,7 @@ def _check_fit(policy: Policy, label: str) -> None:
 
 
 def _parse_rule(label: str, value: object) -> PolicyRule:
-    """Return the rule that a value of a policy file describes."""
+    """Return the rule of a policy file's value, an operator's name or a table; raise ConfigError for another."""
     if isinstance(value, str):
         return PolicyRule(value)
     if not isinstance(value, dict) or not isinstance(value.get("operator"), str):

@@ -92,7 +92,7 @@ def guessing_bits(key: bytes) -> float:
 
 
 def _decode(key: bytes) -> tuple[str, bool]:
-    """Return the key as text without NULs (UTF-16 has them), and whether it is UTF-8."""
+    """Return (the key as text without NUL bytes, True) if it is UTF-8, else (as Latin-1, False)."""
     content = key.replace(b"\0", b"")
     try:
         return content.decode("utf-8"), True
@@ -131,7 +131,7 @@ def _absorb_separators(folded: str, marks: str) -> str:
 
 
 def _find_patterns(folded: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans that follow a pattern; they may overlap."""
+    """Yield (start, end) of what is easy to guess: repeats, sequences, numbers, words, prose; may overlap."""
     yield from _find_repetitions(folded)
     yield from _find_sequences(folded)
     yield from _find_numbers(folded)
@@ -246,7 +246,7 @@ def _famous_substrings() -> frozenset[str]:
 
 
 def _neighbours() -> dict[str, str]:
-    """Map each digit and small letter to itself and its neighbours in 0-9-0, 9-a-f and a-z."""
+    """Map each digit and small letter to a string of itself and its neighbours in 0-9-0, 9-a-f and a-z."""
     successors: dict[str, str] = {}
     for row in ("01234567890", "9abcdef", string.ascii_lowercase):
         for i, char in enumerate(row):

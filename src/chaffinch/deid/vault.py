@@ -73,7 +73,7 @@ class UndoRecord:
         return cls(name, digest(replaced.text), rest, places, originals(doc.text, replaced))
 
     def restore(self, text: str) -> Document:
-        """Return the input document, from the text that was released."""
+        """Return the input document, given the released text; DataError if that was changed since."""
         if digest(text) != self.digest:
             raise DataError("a document was changed after its release, so its original cannot be restored")
         replacements = tuple(Replacement(start, end, "", "", out, out_end) for start, end, out, out_end in self.places)
@@ -150,6 +150,7 @@ class Writer:
     """A vault that is being written; `add` appends one record."""
 
     def __init__(self, stream: BinaryIO, seal: Seal) -> None:
+        """Write the seal's header to the stream; no document yet."""
         self._stream, self._seal, self.documents = stream, seal, 0
         stream.write(seal.header)
 
@@ -163,7 +164,7 @@ class Writer:
         self._put(_NUMBER.pack(self.documents), "end")
 
     def _put(self, plain: bytes, kind: str) -> None:
-        """Encrypt a record and append it with its length."""
+        """Encrypt a record of this kind and append it after its length; raise DataError if it is over 4 GB."""
         sealed = self._seal.close(plain, kind, self.documents)
         if len(sealed) > _LONGEST_SEALED:
             raise DataError("the replacements of one document are over 4 GB; lower --max-chars")
@@ -172,7 +173,7 @@ class Writer:
 
 @contextmanager
 def write_vault(path: str | Path, secret: Secret, *, replace: bool = False, beside: bool = True) -> Iterator[Writer]:
-    """Yield a writer of a vault that appears at its path (mode 0600) if all goes well, and otherwise not at all.
+    """Yield a writer of a vault that appears (mode 0600) only if all goes well; ConfigError if the path is taken.
 
     Without `beside`, it is written at the path itself, for a caller that removes unfinished files and renames it at
     the end: a process that is killed then leaves no file of another name.
@@ -233,6 +234,7 @@ class Vault:
         return cls(path, seal, {name: tuple(numbers) for name, numbers in places.items()}, tuple(starts))
 
     def __len__(self) -> int:
+        """Return the number of documents."""
         return len(self._starts)
 
     def __iter__(self) -> Iterator[UndoRecord]:
@@ -257,7 +259,7 @@ class Vault:
 
 
 def _records(stream: BinaryIO, seal: Seal) -> Iterator[tuple[int, UndoRecord]]:
-    """Yield the offset and the content of each record; raise DataError unless the file is complete and unchanged."""
+    """Yield (offset, record) in order; raise DataError unless the file is complete and unchanged."""
     number = 0
     while True:
         start = stream.tell()
@@ -283,7 +285,7 @@ def _read_sealed(stream: BinaryIO) -> bytes:
 
 
 def rekey(path: str | Path, old: Secret, new: Secret) -> int:
-    """Encrypt a vault with a new key, all or nothing, and return the number of documents in it."""
+    """Encrypt a vault with a new key, all or nothing; return its number of documents; ConfigError for the old key."""
     if old == new:
         raise ConfigError(f"{path}: the new key is the old one; make another with: chaffinch deid secret new FILE")
     vault = Vault.open(path, old)
@@ -302,7 +304,7 @@ def _restore_columns(released: Document, restored: Document) -> Columns | None:
 
 
 def restore(documents: Iterable[Document], vault: Vault) -> Iterator[Document]:
-    """Yield the input documents of released documents, in the given order, with exactly their original texts.
+    """Yield the input documents of released ones, in order; DataError if one is not in the vault or was changed.
 
     Raise DataError if the vault has no record of a document, or the document was changed since its release.
     """

@@ -100,7 +100,7 @@ class Tagger:
         align: Literal["recall", "balanced"] | None = None,
         workers: int = 1,
     ) -> Corpus:
-        """Return the documents with one more layer, named `layer` or as the tagger's; each iteration reads again.
+        """Return a corpus with one more layer, `layer` or the tagger's; read again on each iteration.
 
         With `confidence`, `Span.score` is the probability that the span is right, calibrated if `calibrated`. `bias`
         adds to the score of a label at each of its tokens: {"O": -1} finds more, {"O": 1} less. With `align`, the
@@ -205,7 +205,7 @@ class Tagger:
                 yield to_spans(doc, runs, kind)
 
     def _align(self, docs: list[Document], layer: str, mode: Literal["recall", "balanced"]) -> list[Document]:
-        """Return the documents with the layer aligned within patients, and without its soft labels."""
+        """Return the documents with the layer aligned within patients, and without the soft labels of that name."""
         model = self.aligner or alignment.Model.default(mode)
         common = method_of(self.model.config).common_words(self.model)
         aligned = alignment.align(docs, model, layer=layer, mode=mode, common=common)
@@ -252,7 +252,7 @@ class TrainOptions(TypedDict, total=False):
 
 
 def train(documents: Iterable[Document], config: Config | str | None = None, **options: Unpack[TrainOptions]) -> Tagger:
-    """Train a tagger on documents whose `layer` holds the right spans (default: gold, or the only one).
+    """Train a tagger on documents whose `layer` holds the right spans (default: gold, or the only one); or raise.
 
     `config` is the settings of a method, or the name of a method for its default settings: "cascade". `soft` names soft
     labels to learn from instead: rows of zeros leave a token open, rows with several ones leave the choice to the
@@ -299,7 +299,7 @@ class _Training:
         return self.options.get("name") or method_of(self.config).name
 
     def run(self) -> Tagger:
-        """Train the model and its aligner; return the tagger."""
+        """Add the earlier steps' layers, train the model and its aligner; return the tagger with its manifest."""
         start, data, watcher = self.options.get("start"), self.data, Watcher(self.options.get("progress"))
         for step in self.steps:
             data = replace(data, documents=step(data.documents), dev=step(data.dev))

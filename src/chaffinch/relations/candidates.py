@@ -93,7 +93,7 @@ def locate(doc: Document, spans: Iterable[Span]) -> list[Mention]:
 
 
 def _tuples(doc: Document, mentions: Sequence[Mention], schema: Schema) -> list[tuple[Mention, ...]]:
-    """Return all tuples of different mentions that fit the types of the roles; DataError above `LIMIT`."""
+    """Return all tuples of mentions at different places, one per role by its type; DataError above `LIMIT`."""
     fillers = [[mention for mention in mentions if mention.span.label == kind] for kind in schema.types]
     count = prod(len(group) for group in fillers)
     if count > LIMIT:

@@ -51,7 +51,7 @@ def names_of(doc: Document, span: Span) -> frozenset[str]:
 def label(
     docs: Iterable[Document], known: Iterable[Sequence[str]], schema: Schema, *, layer: str | None = None
 ) -> list[Document]:
-    """Return copies with the schema's relations replaced: one wherever a sentence mentions a whole known tuple.
+    """Return copies with the schema's relations replaced: one per candidate whose names form a known tuple.
 
     Members are concepts or names. Earlier relations of this name are dropped.
     """
@@ -82,7 +82,7 @@ def _key(members: tuple[str, ...], schema: Schema) -> tuple[str, ...]:
 def _matches(
     doc: Document, candidate: Candidate, schema: Schema, tuples: set[tuple[str, ...]], folded: set[tuple[str, ...]]
 ) -> bool:
-    """Tell whether some names of the mentions form a tuple in `tuples`, or in `folded` when case is folded."""
+    """Tell whether some names of the mentions form a tuple in `tuples`, or, casefolded, one in `folded`."""
     for chosen in product(*(sorted(names_of(doc, span)) for span in candidate.spans)):
         key = _key(chosen, schema)
         if key in tuples or _key(tuple(part.casefold() for part in chosen), schema) in folded:
@@ -107,7 +107,7 @@ def sample(
 def audit(
     judged: Iterable[tuple[Candidate, bool]], docs: Iterable[Document], schema: Schema, *, layer: str | None = None
 ) -> Audit:
-    """Estimate from judged candidates the shares of wrong and of missed labels, and how many in `docs` are true."""
+    """Estimate shares of wrong and missed labels from judged candidates; DataError unless both kinds were judged."""
     answers: dict[bool, list[bool]] = {True: [], False: []}
     for candidate, truth in judged:
         answers[candidate.stated].append(truth)

@@ -126,7 +126,7 @@ class DocumentExtractor:
         return [float(chance) for chance in self.calibration(rows @ self.weights.values + self.weights.bias)]
 
     def _finding(self, doc: Document, pair: _Pair, score: float) -> Finding:
-        """Return the relation of a tuple of concepts, with all mentions and the best sentence as evidence."""
+        """Return a tuple of concepts as a relation of all their mentions; its best candidate is the evidence."""
         schema = self.sentences.schema
         best = max(pair.candidates, key=lambda item: item[1])[0]
         spans = doc.layer(self.sentences.config.layer)
@@ -193,7 +193,7 @@ def _train_merging(
 
 
 def _pairs(found: Sequence[tuple[Candidate, float]], schema: Schema) -> list[_Pair]:
-    """Group scored candidates by their tuple of concepts; skip tuples that repeat a concept."""
+    """Group scored candidates by each tuple of their concepts; skip tuples that repeat a concept."""
     out: dict[Concepts, list[tuple[Candidate, float]]] = {}
     for candidate, score in found:
         for concepts in product(*(concepts_of(span) for span in candidate.spans)):
@@ -203,7 +203,7 @@ def _pairs(found: Sequence[tuple[Candidate, float]], schema: Schema) -> list[_Pa
 
 
 def _features(doc: Document, pairs: Sequence[_Pair], extractor: Extractor) -> Floats:
-    """Return (P, G) features of each tuple of concepts, not yet standardised; `pairs` must not be empty."""
+    """Return (P, G) features of each tuple: scores, numbers, places, title; not standardised, `pairs` not empty."""
     counts: Counter[str] = Counter()
     title: set[str] = set()
     heading = int(doc.sentences[0, 1]) if len(doc.sentences) else 0

@@ -17,6 +17,7 @@ class ColumnChoice:
     patient: str | None = None
 
     def __bool__(self) -> bool:
+        """Tell whether any column was chosen: text, id or patient."""
         return bool(self.texts or self.id or self.patient)
 
     @property

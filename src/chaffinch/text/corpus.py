@@ -42,6 +42,7 @@ class Corpus:
         return self._open()
 
     def __len__(self) -> int:
+        """Return the number of documents; raise an error unless the corpus is in memory."""
         return len(self._in_memory("its length"))
 
     @overload
@@ -54,6 +55,7 @@ class Corpus:
         return found if isinstance(found, Document) else Corpus.of(found, self.format)
 
     def __bool__(self) -> bool:
+        """Tell whether there is a document; this reads the first one."""
         return next(iter(self), None) is not None
 
     def _in_memory(self, what: str) -> tuple[Document, ...]:
@@ -63,6 +65,7 @@ class Corpus:
         return self._documents
 
     def __repr__(self) -> str:
+        """Return the format's name only, never text."""
         return f"Corpus({self.format})"
 
     def map(self, step: Callable[[Document], Document]) -> Corpus:
@@ -117,7 +120,7 @@ class Corpus:
     def split(
         self, fraction: float, *, by: Literal["group", "document"] = "group", seed: int = 0
     ) -> tuple[Corpus, Corpus]:
-        """Return two corpora; the first has about `fraction` of the documents; with by="group", they share no patient.
+        """Return two corpora, about `fraction` of documents in the first; by="group" splits no patient; or ConfigError.
 
         Whole groups (or documents) are assigned to the first side in the order of a hash of seed and key, so the split
         does not depend on the order of the documents. With two groups or more neither side is empty.

@@ -36,6 +36,7 @@ class Soft:
     values: NDArray[np.float64]
 
     def __eq__(self, other: object) -> bool:
+        """Tell whether labels and values are equal."""
         if not isinstance(other, Soft):
             return NotImplemented
         return self.labels == other.labels and np.array_equal(self.values, other.values)
@@ -80,7 +81,7 @@ class Document:
         max_chars: int = MAX_CHARS,
         columns: Columns | None = None,
     ) -> Document:
-        """Return a checked document; tokens and sentences are computed here, once, unless they are given.
+        """Return a checked document, with tokens and sentences computed unless given; DataError if a part does not fit.
 
         >>> doc = Document.make("Dr. Penn saw her.", layers={"gold": [Span(4, 8, "DOCTOR")]})
         >>> [doc.text[a:b] for a, b in doc.tokens]
@@ -161,7 +162,7 @@ class Document:
         )  # fmt: skip
 
     def layer(self, name: str | None = None) -> tuple[Span, ...]:
-        """Return the spans of a layer; without a name, of "gold" or the only layer, and () if there are none."""
+        """Return the spans of a layer, by default "gold" or the only one, () without layers; DataError if not there."""
         if name is None:
             name = "gold" if "gold" in self.layers or len(self.layers) != 1 else next(iter(self.layers))
             if name not in self.layers and self.layers:
@@ -178,6 +179,7 @@ class Document:
         return document_html(self)
 
     def __eq__(self, other: object) -> bool:
+        """Tell whether all fields except `columns` are equal."""
         if not isinstance(other, Document):
             return NotImplemented
         return (

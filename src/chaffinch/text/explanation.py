@@ -166,6 +166,7 @@ class Explanation:
         return tuple(feature for voice in self.voices for feature in voice.features)
 
     def __str__(self) -> str:
+        """Return the explanation in words."""
         return self.in_words()
 
     def in_words(self, *, with_text: bool = False) -> str:

@@ -30,6 +30,7 @@ class Grouping:
             compile_pattern(self.pattern, False, f"{self.option} {self.pattern!r} is not a regular expression")
 
     def __bool__(self) -> bool:
+        """Tell whether there is a pattern or a table to group by."""
         return self.pattern is not None or self.table is not None
 
     def find(self, name: str) -> str | None:

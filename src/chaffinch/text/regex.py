@@ -48,7 +48,7 @@ def compile_pattern(pattern: str, ignore_case: bool, complaint: str = "") -> Any
 
 @cache
 def _compile(pattern: str, ignore_case: bool) -> Any:
-    """Compile a regular expression with RE2; its errors are raised, not logged."""
+    """Compile a regular expression with RE2; an error in it is raised, and not logged."""
     import re2
 
     options = re2.Options()

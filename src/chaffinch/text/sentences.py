@@ -112,7 +112,7 @@ def _line_cuts(text: str) -> Iterator[int]:
 
 
 def _continues(before: str, line: str, *, opened: bool) -> bool:
-    """Tell whether a line continues the sentence of the line before: after a title, or in lower case."""
+    """Tell whether a line continues the one before: that ends in a title, or (not `opened`) this is lower case."""
     before = before[-16:].rstrip()
     if before.endswith(".") and re.split(r"\W", before[:-1])[-1] in TITLES:
         return True

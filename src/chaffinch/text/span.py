@@ -35,6 +35,7 @@ class Span:
             )
 
     def __len__(self) -> int:
+        """Return the number of characters."""
         return self.end - self.start
 
     def overlaps(self, other: Span) -> bool:
@@ -63,7 +64,7 @@ OVERLAP_RULES = tuple(_RANKS)
 
 
 def resolve(spans: Iterable[Span], rule: str = "longest") -> tuple[Span, ...]:
-    """Resolve overlaps by a named rule; return the spans that are kept, sorted.
+    """Resolve overlaps by a named rule, return the kept spans sorted; raise ConfigError for an unknown rule.
 
     Rules: "longest", "shortest", "score" (the most confident), "first" (the earliest start).
 

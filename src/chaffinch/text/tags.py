@@ -22,7 +22,7 @@ Run: TypeAlias = tuple[int, int, str]  # first token, one past the last, label
 
 
 def split_tag(tag: str) -> tuple[str, str]:
-    """Return (letter, label) of a tag: "B-NAME" gives ("B", "NAME"); BILOU's L and U become E and S.
+    """Return (letter, label) of a tag, ("B", "NAME") of "B-NAME", with L, U as E, S; DataError for other forms.
 
     >>> split_tag("B-cell_type"), split_tag("O")
     (('B', 'cell_type'), ('O', ''))
@@ -73,7 +73,7 @@ def valid_runs(tags: Sequence[str], scheme: Scheme) -> list[Run]:
 
 
 def _candidates(split: Sequence[tuple[str, str]], scheme: Scheme) -> Iterator[Run]:
-    """Yield maximal runs of one label; a new run begins at B and S (and, in IOBES, after E and S)."""
+    """Yield (begin, end, label) of maximal runs of one label; B and S begin a run, in IOBES also what follows E, S."""
     begin = 0
     for t in range(1, len(split) + 1):
         (before, label_before) = split[t - 1]
@@ -145,7 +145,7 @@ def encode(spans: Sequence[Span], tokens: Offsets, scheme: Scheme = "IOB2") -> l
 
 
 def decode(tags: Sequence[str], tokens: Offsets, *, source: str = "") -> tuple[Span, ...]:
-    """Return the spans of a tag sequence of any scheme, in character offsets.
+    """Return the spans, in character offsets, of tags of any scheme; DataError unless there is one tag per token.
 
     >>> decode(["B-NAME", "I-NAME", "O"], np.array([[0, 3], [4, 7], [8, 9]], np.int32))
     (Span(start=0, end=7, label='NAME', score=1.0, source='', concept=''),)

@@ -268,7 +268,7 @@ class _View:
 
 @lru_cache(maxsize=4096)
 def _reading(sign: str) -> str:
-    """Return the plain characters that a character is read as: itself, others, or "" if it is unseen."""
+    """Return what a character is read as: itself, plain characters alike, a blank, or "" if it is unseen."""
     if sign in _PLAIN:
         return sign
     if sign in _ALIKE:
@@ -290,7 +290,7 @@ def _reading(sign: str) -> str:
 
 
 def _separates(text: str, place: int, sign: str) -> bool:
-    """Tell whether an unseen character separates words: between "John" and "Smith", or a second control character."""
+    """Tell whether an unseen character separates words: "John" from "Smith", or the second of two control codes."""
     if sign == SOFT_HYPHEN or _MARK.match(sign):
         return False
     if unicodedata.category(sign) == "Cc" and text[place - 1 : place] == sign:
@@ -338,7 +338,7 @@ def _letter_gaps(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_spaced_runs(text: str) -> Iterator[tuple[int, int, int]]:
-    """Yield (start of line, start, end) of runs of single characters with one blank between them."""
+    """Yield (newline before the line, -1 without; start; end) of runs of single characters and single blanks."""
     line, next_line = -1, text.find("\n")  # the end of the line before, and that of this one
     for match in _SPACED.finditer(text):
         start, end = match.span()

@@ -105,7 +105,7 @@ def find_holiday(words: str) -> tuple[str, tuple[int, ...]] | None:
 
 
 def holiday_date(rule: tuple[int, ...], year: int) -> date:
-    """Return the date of a holiday in a year.
+    """Return a holiday's date: rule (days from Easter), (month, day), or (month, weekday, nth; not positive: last).
 
     A rule is a fixed day (month, day), the nth weekday of a month (month, weekday from 0, n; -1 is the last), or a
     number of days after Easter (days,).

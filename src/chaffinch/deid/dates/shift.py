@@ -156,7 +156,7 @@ def days_for(
 
 @lru_cache(maxsize=64)
 def shift_sizes(least: int, most: int, *, weeks: bool = False) -> tuple[int, ...]:
-    """Return the allowed sizes of a shift in days, `least` to `most`, none near whole years; `weeks`: multiples of 7.
+    """Return the sizes in days, `least` to `most`, not near whole years; ConfigError if too few; `weeks`: only 7s.
 
     No size is within 7 days of a whole number of years: such a shift would keep the day and month, or nearly so.
 

@@ -82,7 +82,7 @@ class KnownIdentifiers:
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> KnownIdentifiers:
-        """Build from rows with a column of the patient and columns of identifiers, such as "Last name" or "SSN"."""
+        """Build from rows of a patient column and identifier columns; count too short ones; DataError if bad."""
         by_patient: defaultdict[str, list[Identifier]] = defaultdict(list)
         too_short = 0
         for number, row in enumerate(rows, start=1):
@@ -103,6 +103,7 @@ class KnownIdentifiers:
         return cls(patients, too_short=too_short)
 
     def __repr__(self) -> str:
+        """Return the numbers of patients and identifiers, never a value."""
         return f"KnownIdentifiers({len(self.patients)} patients, {sum(map(len, self.patients.values()))} identifiers)"
 
     def __call__(self, doc: Document) -> list[Span]:
@@ -189,7 +190,7 @@ def _find_pattern(
 
 
 def _patterns(identifier: Identifier) -> Iterator[tuple[str, float, bool]]:
-    """Yield (pattern for folded text, score, whether a match needs a capital) for the spellings of an identifier."""
+    """Yield (pattern for folded text, score, whether a match needs a capital) for an identifier's spellings."""
     plain = " ".join(fold_text(identifier.text)[0].split())
     if kind_of(identifier.label).category == "NAME":
         yield from _name_patterns(plain)
@@ -273,7 +274,7 @@ def _whole_name(row: Mapping[str, Any]) -> list[Identifier]:
 
 
 def _csv_rows(text: str, path: Path) -> list[Mapping[str, Any]]:
-    """Parse CSV (comma, semicolon or tab) with a header; return its rows as dicts without empty cells."""
+    """Parse CSV (by its header: tab, semicolon or comma) into dicts without empty cells; DataError if malformed."""
     delimiter = "\t" if "\t" in text.partition("\n")[0] else ";" if ";" in text.partition("\n")[0] else ","
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     header = next(reader, [])

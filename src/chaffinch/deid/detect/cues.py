@@ -115,7 +115,7 @@ def sections(text: str, language: str = LANGUAGE) -> list[Span]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the offset and the text of each line, without its line end."""
+    """Yield (offset of its first character, text without its line end) of each line."""
     start = 0
     for line in text.split("\n"):
         yield start, line.rstrip("\r")
@@ -124,7 +124,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 @cache
 def _classes(language: str) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Return the tables of a language from word to class: for labels of fields, and for titles of sections."""
+    """Return two tables of a language, word to class: for labels of fields and for titles of sections."""
     cues = languages.cue_words(language)
     fields, sections = (
         {word: name for name, words in reversed(table.items()) for word in words}

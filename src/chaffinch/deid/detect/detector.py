@@ -173,7 +173,7 @@ class HybridDetector:
         return [widen(doc.text, exact, others), others]
 
     def _claims(self, doc: Document, spans: Iterable[Span]) -> list[Claim]:
-        """Return claims about the classes of spans that no model found; those of the user and of exact codes are final.
+        """Return class claims of spans not by a model, or denied as towns; user's and exact ones are final.
 
         A town after "at" or "on" is claimed not to be a town, even if a model found it.
         """
@@ -268,7 +268,7 @@ class HybridDetector:
             yield cues.without_cues(replace(repeated, text=originals[number].text), originals[number])
 
     def _align(self, found: Sequence[Document], members: Iterable[Sequence[int]]) -> defaultdict[int, list[Span]]:
-        """Return by document number the spans that the alignment model adds where a word of a span recurs."""
+        """Return {document number: spans the alignment model adds}, only for groups where a span's word recurs."""
         chosen = sorted(
             number
             for numbers in members
@@ -334,7 +334,7 @@ def _may_repeat(text: str, span: Span, terms: Sequence[Span]) -> bool:
 
 
 def _recurs(docs: Sequence[Document], layer: str, common: frozenset[str]) -> bool:
-    """Tell whether a word of a name or code also occurs outside spans; a common word must be in two spans to count."""
+    """Tell whether a word of a repeatable span occurs more often than in spans; a common one must be in two spans."""
     times: Counter[str] = Counter()
     counts: set[str] = set()
     for doc in docs:
@@ -390,7 +390,7 @@ def detector(
     by_patient: bool = False,
     fast: bool = False,
 ) -> HybridDetector:
-    """Build a detector of identifiers from a model, a model file, a packaged name, or (None) from rules alone.
+    """Build a detector of a model, its file or packaged name, or of rules (None); ConfigError for an unfit option.
 
     `recall` sets the dial of the model; `known` is an admission file; `allow` and `deny` are phrases that are never or
     always identifiers, `deny` by label if it is a mapping; `types` are sources of custom types. `fast` leaves out

@@ -42,7 +42,7 @@ def explain(
     top: int = TOP,
     features: bool = True,
 ) -> list[Explanation]:
-    """Explain every identifier that a detector finds in a note, in the order of the note.
+    """Explain each identifier a detector finds in a note, in order; ConfigError if `top` or `others` does not fit.
 
     `find` is what `chaffinch.deid.detector` built, by default with the packaged model. `others` are further notes of
     the patient, in which names may repeat, for a detector with `by_patient`. Of each tagger and of the contextual
@@ -93,7 +93,7 @@ class _Reading:
 
     @classmethod
     def of(cls, find: HybridDetector, docs: Sequence[Document]) -> _Reading:
-        """Read the first of some notes of a patient."""
+        """Read the first of a patient's notes with each tagger, reader and pattern, and all notes with the detector."""
         note = docs[0]
         index, soft, _ = find.score_tokens([note])
         prepared = index.docs[0]
@@ -108,7 +108,7 @@ class _Reading:
         return cls(find, note, prepared, soft, read, taggers, votes, find.detect(docs))
 
     def explain(self, span: Span, top: int | None) -> Explanation:
-        """Explain one span of the layer; `top` features of a voice, None for none."""
+        """Explain one span by all voices, chance and threshold; `top` features of a model's voice, None for none."""
         ((first, end),) = self.note.token_ranges([span]).tolist()
         modelled = bool(self.find.model.taggers) and end > first
         chances, types = token_scores.chances(self.soft)
@@ -164,6 +164,7 @@ class _Reading:
         return replace(told, chance=chance, features=told.features[:top])
 
     def _mean_chance(self, each: _TaggerReading, found: Span) -> float:
+        """Return the mean over a span's tokens of the tagger's chance of the span's label."""
         ((first, end),) = self.note.token_ranges([found]).tolist()
         return float(each.rows[first:end, each.labels.index(found.label)].mean())
 
@@ -216,6 +217,7 @@ def _explain_tagger(each: _TaggerReading, doc: Document, spans: Sequence[Span]) 
 
 
 def _touching(spans: Sequence[Span], span: Span) -> tuple[Span, ...]:
+    """Return the spans that overlap the given one."""
     return tuple(other for other in spans if other.overlaps(span))
 
 
@@ -226,5 +228,6 @@ def _by_source(spans: Sequence[Span]) -> dict[str, tuple[Span, ...]]:
 
 
 def _words(doc: Document, span: Span) -> list[str]:
+    """Return the texts of the tokens that a span touches."""
     ((first, end),) = doc.token_ranges([span]).tolist()
     return [doc.text[start:stop] for start, stop in doc.tokens[first:end].tolist()]

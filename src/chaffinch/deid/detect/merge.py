@@ -68,7 +68,7 @@ def widen(text: str, exact: Sequence[Span], others: Sequence[Span]) -> list[Span
 
 
 def _clusters(spans: Iterable[Span]) -> Iterator[list[Span]]:
-    """Yield the spans in groups, from left to right, such that spans of different groups never overlap."""
+    """Yield the spans, sorted, in groups such that no two of different groups overlap; [] once if there are none."""
     cluster: list[Span] = []
     furthest = 0
     for span in sorted(spans, key=_offsets):
@@ -81,7 +81,7 @@ def _clusters(spans: Iterable[Span]) -> Iterator[list[Span]]:
 
 
 def _cover(rank: Sequence[Span], before: Sequence[Span]) -> list[Span]:
-    """Return `before` plus what spans of the rank cover beyond it, cut where they overlap, sorted."""
+    """Return `before` plus the parts of the rank's spans outside it, longest first, without overlap, sorted."""
     if not before and all(span.start == rank[0].start and span.end == rank[0].end for span in rank):
         return [min(rank, key=lambda span: (-span.score, span.label))]
     whole = [span for span in rank if not _overlaps_any(span, before)]
@@ -132,7 +132,7 @@ def subtract_spans(spans: Iterable[Span], kept: Sequence[Span]) -> list[Span]:
 
 
 def _pieces(span: Span, kept: Sequence[Span], ends: Sequence[int]) -> Iterator[Span]:
-    """Yield the pieces of a span that no kept span covers; `ends` are the ends of the kept spans."""
+    """Yield the parts of a span that no kept span covers; `kept` is sorted, and `ends` are its ends."""
     start = span.start
     for number in range(bisect_right(ends, span.start), len(kept)):
         other = kept[number]

@@ -56,7 +56,7 @@ class Model:
         return self.checksum or " ".join(tagger.manifest.checksum for tagger in self.taggers)
 
     def save(self, path: str | Path, *, corpus: str = "", notes: str = "") -> Model:
-        """Write the model to one file, atomically, and return it with the file's checksum."""
+        """Write taggers, reader, dial and rules to one file, atomically; return the model with the file's checksum."""
         state = State()
         for number, tagger in enumerate(self.taggers):
             state = state.with_child(f"tagger{number}", _state(tagger))
@@ -112,7 +112,7 @@ def upper_if_caseless(doc: Document) -> Document:
 
 
 def _state(tagger: Tagger) -> State:
-    """Return the learnt arrays of a tagger's steps and of its aligner, for saving."""
+    """Return the learnt arrays of a tagger's steps and, if it has one, of its aligner, for saving."""
     state = State()
     for number, step in enumerate(tagger.steps):
         state = state.with_child(f"step{number}", step.model.state())

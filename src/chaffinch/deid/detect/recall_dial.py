@@ -111,7 +111,7 @@ class Dial:
 
 
 def fit(sample: DialSample, labels: Sequence[str], *, recalls: Sequence[float] = RECALLS, lowest: float = 0.0) -> Dial:
-    """Fit thresholds per label and recall on labelled tokens of notes that the models did not learn from.
+    """Fit thresholds per label and recall on held-out tokens; `lowest` bounds them; DataError without identifiers.
 
     No level of calibrated chance is below `lowest`: a recall that needs a lower level is not reached, and `reached`
     holds the recall at `lowest`. A few identifiers look nothing like one; to reach them, every other word is flagged.
@@ -140,7 +140,7 @@ def fit(sample: DialSample, labels: Sequence[str], *, recalls: Sequence[float] =
 
 
 def _level(levels: Floats, hits: Ints, ends: Ints, wanted: float, base: int) -> tuple[float, float]:
-    """Return the highest threshold at which `wanted` identifiers are flagged (else the lowest), and how many are."""
+    """Return the highest threshold that flags `wanted` identifiers (else the lowest), and how many it flags."""
     if base >= wanted or not len(ends):
         return 1.0, base
     enough = ends[hits[ends] >= wanted]

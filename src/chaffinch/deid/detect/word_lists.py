@@ -78,6 +78,7 @@ class WordLists:
         self._harmless: Callable[[str], str] = remember(self._find_harmless)
 
     def __repr__(self) -> str:
+        """Return the language and the number of hidden words, never a word."""
         return f"WordLists({self.language!r}, {len(self.hidden)} words hidden)"
 
     def __reduce__(self) -> tuple[Callable[[str, frozenset[str]], WordLists], tuple[str, frozenset[str]]]:
@@ -235,7 +236,7 @@ def _phrases(language: str) -> Lexicon:
 
 @cache
 def _eponyms(language: str) -> tuple[tuple[str, float, str], ...]:
-    """Return (pattern, score, source) for eponyms with a head noun (1.0) and for eponyms alone (0.5)."""
+    """Return (pattern, score, source) for eponyms with a head noun (1.0) and alone (0.5); () if a list is empty."""
     words, nouns = (languages.lines(language, f"protected/{name}") for name in ("eponyms", "heads"))
     if not words or not nouns:
         return ()

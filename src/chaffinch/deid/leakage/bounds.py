@@ -121,7 +121,7 @@ def detection_chances(size: int, read: int, leaking: Ints, recall: float, most: 
 
 
 def _hypergeometric(size: int, read: int, leaking: Ints) -> Floats:
-    """Return P(x leaking notes are drawn), x = 0 … , for each number of leaking notes: (J, X)."""
+    """Return (J, X) chances that x of `read` notes drawn from `size` leak, for each number of leaking notes."""
     from scipy.special import gammaln
 
     def log_choose(n: Ints, k: Ints) -> Floats:

@@ -57,7 +57,7 @@ def largest_total(grids: Sequence[Grid], seen: int, alpha: float) -> int:
 
 
 def _split(grids: Sequence[Grid], low: Ints, high: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-    """Split boxes where they are longest; return the corners between the halves, and which boxes were split."""
+    """Halve boxes in their longest stratum; return lower halves' tops, upper halves' bottoms, and which were split."""
     lengths = np.stack([grid.tops[high[:, h]] - grid.tops[low[:, h]] for h, grid in enumerate(grids)], axis=1)
     stratum = lengths.argmax(axis=1)
     rows = np.arange(len(low))

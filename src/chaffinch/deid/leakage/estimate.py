@@ -99,7 +99,7 @@ class LeakEstimate:
     strata: tuple[Stratum, ...]
 
     def sentence(self) -> str:
-        """Return the answer in words, for the data steward."""
+        """Return the upper bound on leaking notes, the notes read and leaks found, in one sentence."""
         upper = int(self.total.notes.upper)
         percent = math.ceil(1e4 * self.total.share.upper - 1e-6) / 100  # a bound is never rounded down
         leaks = "1 leak" if self.total.found == 1 else f"{self.total.found or 'no'} leaks"
@@ -125,6 +125,7 @@ class LeakEstimate:
         return [_row(name, leaks) for name, leaks in (*self.categories.items(), ("all", self.total))]
 
     def __str__(self) -> str:
+        """Return the sentence for the data steward."""
         return self.sentence()
 
 
@@ -136,7 +137,7 @@ def estimate(
     confidence: float = 0.95,
     most_per_note: int = 10,
 ) -> LeakEstimate:
-    """Estimate leaking notes and leaks with upper bounds, in all and by category; DataError unless all were read.
+    """Estimate leaking notes and leaks with upper bounds, in all and by category; errors unless all were read.
 
     Every note of the sample must have been read. `most_per_note` is the greatest number of leaks in one note, to be
     chosen before reading; bounds on leaks (not on notes) grow with it, because no sample can rule out one full note.
@@ -177,7 +178,7 @@ class _Test:
     most: int
 
     def leaks(self, counts: Sequence[Sequence[int]]) -> Leaks:
-        """Return the figures for the leaks found in each note read, stratum by stratum."""
+        """Return estimates and upper bounds of leaking notes and leaks, from leaks per note read, by stratum."""
         alpha = 1 - self.confidence
         measured = self.reader.planted is not None
         recall = self.reader.least_recall(alpha * _READER_SHARE)
@@ -236,7 +237,7 @@ def _rows_by_id(sample: Sample, reviewed: Iterable[Reviewed]) -> dict[str, Revie
 
 
 def _row(name: str, leaks: Leaks) -> dict[str, Any]:
-    """Return the row of a category in the table of an estimate."""
+    """Return a category's figures under the column names of the estimate's table, for printing."""
     return {
         "category": name,
         "found": leaks.found,

@@ -98,7 +98,7 @@ class ExpectedLeaks:
 
 
 def risk(left: Left) -> Risk:
-    """Return the expected leaks of one note.
+    """Return a note's expected leaking tokens, spans and chance of any leak, from its tokens' probabilities.
 
     Spans are runs of identifier tokens: Σ p_i (1 - p_{i-1}) with neighbours taken as independent, which is too many
     where they are correlated, like the parts of a name. So is `any_leak`, 1 - Π (1 - p_i).
@@ -126,7 +126,7 @@ class RiskSums:
         self._categories: dict[str, float] = {}
 
     def add(self, row: Risk) -> None:
-        """Add the risk of a note."""
+        """Add the risk of a note to the sums, in all and by category."""
         self.notes += 1
         self.tokens += row.tokens
         self._leaks += row.expected
@@ -208,7 +208,7 @@ def calibration(
 
 
 def _bin(p: Floats, truth: NDArray[np.bool_]) -> Bin:
-    """Return the bin of some tokens, with the exact (Clopper-Pearson) 95 % interval of the true share."""
+    """Return the range, mean and true share of some tokens' probabilities, with its exact 95 % interval."""
     from scipy.stats import beta
 
     hits, n = int(truth.sum()), len(p)

@@ -150,7 +150,7 @@ def _check_and_sort_ids(
 
 
 def _quantiles(strata: Sequence[float] | int) -> list[float]:
-    """Return the quantiles to cut at; raise ConfigError unless they rise between 0 and 1."""
+    """Return quantiles to cut at: those given, or of `strata` equal parts; ConfigError unless they rise in (0, 1)."""
     if isinstance(strata, int):
         if strata < 1:
             raise ConfigError(f"strata must be at least 1, got {strata}")

@@ -25,7 +25,7 @@ class NameChecks:
     lists: WordLists
 
     def _name_at_start(self, text: str, *, good: bool = False) -> tuple[int, int] | None:
-        """Return the run of names at the start of a text; with a good cue, its first word may be any word."""
+        """Return (start, end) of the run of names that begins a text, None if none; `good`: any first word."""
         if " " in text.partition(",")[0]:
             text = _WITH_DEGREE.sub("", text)
         start = end = -1

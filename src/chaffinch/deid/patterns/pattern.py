@@ -54,7 +54,7 @@ class ByteText:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> ByteText:
-        """Encode some texts."""
+        """Encode texts as UTF-8 in one buffer, with line ends between and around several, and note their offsets."""
         parts = [text.encode("utf-8", "replace") for text in texts]
         between = _BETWEEN if len(parts) > 1 else b""
         ends = [end - len(between) for end in accumulate(len(part) + len(between) for part in parts)]
@@ -78,7 +78,7 @@ class ByteText:
 
 
 def _characters(data: bytes, text: str) -> list[int] | None:
-    """Return the character of each byte, and the end; None if each character has one byte."""
+    """Return the character index of each byte, then the length; None if each character has one byte."""
     if len(data) == len(text):
         return None
     begins = (np.frombuffer(data, np.uint8) & 0xC0) != 0x80
@@ -172,7 +172,7 @@ def matcher_of(pattern: str, ignore_case: bool = False) -> tuple[Any, int]:
     inside = False
 
     def expand(match: re.Match[str]) -> str:
-        """Replace a class such as \\p{L} by its characters, in brackets unless it is inside some."""
+        r"""Replace a class such as \p{L} by its characters, in brackets unless it is inside some; track brackets."""
         nonlocal inside
         part = match.group()
         if part.startswith("[") and not inside:

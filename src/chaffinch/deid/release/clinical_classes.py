@@ -63,7 +63,7 @@ def count_flagged(doc: Document, spans: Iterable[Span], language: str = LANGUAGE
 
 @lru_cache(maxsize=1 << 15)
 def _class_of(word: str, language: str) -> str:
-    """Return the class of a word by itself."""
+    """Return the first class that fits a word: drug, eponym, anatomy, number, title …, else "ordinary word"."""
     plain, lists = fold(word), word_lists(language)
     frequent = lists.is_frequent(word)
     if lists.is_drug(word):
@@ -90,6 +90,7 @@ def _class_of(word: str, language: str) -> str:
 
 
 def _is_unit(word: str, language: str) -> bool:
+    """Tell whether a word is in the language's list of units."""
     return fold(word) in _words(language, "units")
 
 
@@ -101,7 +102,7 @@ def _is_clinical_number(word: str, language: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _words(language: str, name: str) -> frozenset[str]:
-    """Return the single words of a class, of its list and of `classes.toml`, folded."""
+    """Return the folded words, without phrases, of a class: its word list plus `classes.toml`."""
     shipped = language in languages.languages_with("protected/classes.toml")
     more = languages.words(language, "protected/classes").get(name, ()) if shipped else ()
     listed = () if name == "titles" else languages.lines(language, f"protected/{name}")  # titles.txt has those of notes

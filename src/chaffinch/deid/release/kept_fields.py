@@ -61,7 +61,7 @@ class KeptField:
             self._refuse(f"{kind.name}, by its name")
 
     def _judge(self, value: str) -> None:
-        """Raise ConfigError if a value holds an identifier, a high age or a date that the policy hides."""
+        """Raise ConfigError if a value holds an identifier, a high age or a birth date that the policy hides."""
         for span in patterns.find(Document.make(value)):
             if self.policy.hides(span.label):
                 self._refuse(f"{kind_of(span.label).name}, by a value")

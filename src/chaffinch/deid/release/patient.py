@@ -139,6 +139,7 @@ class Released(msgspec.Struct, frozen=True):
     over_redaction: dict[str, int] = {}  # words in spans by clinical class; see `clinical_classes`
 
     def __repr__(self) -> str:
+        """Return the number of replacements, never text."""
         return f"Released({len(self.places)} replacements)"
 
     def document(self, *, spans: bool, tokens: bool = False) -> Document:

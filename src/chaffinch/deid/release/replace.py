@@ -55,6 +55,7 @@ class FoundIdentifier(NamedTuple):
         return plain_text(self.text)
 
     def __repr__(self) -> str:
+        """Return the length and label, never the text."""
         return f"FoundIdentifier({len(self.text)} characters, {self.label})"
 
 
@@ -83,6 +84,7 @@ class Memory:
         self._numbers: dict[str, dict[str, int]] = {}
 
     def __repr__(self) -> str:
+        """Return the number of dates, never text."""
         return f"Memory({len(self.dates)} dates)"
 
     @property
@@ -210,7 +212,7 @@ def originals(text: str, replaced: ReplacedText) -> tuple[str, ...]:
 
 
 def undo(pieces: Sequence[str], replaced: ReplacedText) -> str:
-    """Return the original document's text: put `pieces`, the original texts of the replacements, back into the output.
+    """Return the original text: `pieces`, in order, put back for the replacements; DataError if they do not fit.
 
     >>> after = ReplacedText("n1", "Dr. [DOCTOR] left.", (Replacement(4, 8, "DOCTOR", "tag", 4, 12),))
     >>> undo(["Penn"], after)

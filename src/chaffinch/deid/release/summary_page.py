@@ -188,7 +188,7 @@ def _kind_row(label: str, facts: Mapping[str, Any]) -> str:
 
 
 def _band_chart(bands: Mapping[str, int]) -> str:
-    """Return an SVG bar with one part per band of confidence."""
+    """Return an SVG bar with one part per band of confidence, as wide as its share, and a title of counts."""
     whole, left, parts = max(sum(bands.values()), 1), 0.0, []
     for number, count in enumerate(bands.values()):
         width = 120 * count / whole
@@ -221,7 +221,7 @@ def _render_leaks(manifest: Mapping[str, Any], output: str) -> str:
 
 
 def _render_categories(leaks: Mapping[str, Any]) -> str:
-    """Return an HTML table of expected leaks by category."""
+    """Return an HTML table of expected leaks by category, most first; "" if no category has any."""
     by_category = {name: row for name, row in leaks["categories"].items() if row["leaks"] > 0}
     whole = sum(row["leaks"] for row in by_category.values())
     rows = [

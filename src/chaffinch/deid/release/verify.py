@@ -125,7 +125,7 @@ def _check_account(path: Path, manifest: Mapping[str, Any], manifest_path: Path)
 
 
 def _recount(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the manifest's figures, counted from the entries of documents.jsonl."""
+    """Return the manifest's documents, reasons and replacements, counted again from entries of documents.jsonl."""
     by_status = Counter(entry["status"] for entry in entries)
     reasons = [(entry["status"], entry["reason"]) for entry in entries if entry["status"] != "released"]
     return {

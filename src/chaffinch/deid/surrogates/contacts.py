@@ -143,7 +143,7 @@ def ip_address(text: str, source: SurrogateSource) -> str:
 
 
 def _replace_address(text: str, source: SurrogateSource) -> str:
-    """Replace one IP address of version 4 or 6."""
+    """Replace an IP address, by its value, with one of the ranges for documentation; reshape what is none."""
     if "." in text:
         normal = ".".join(str(int(part)) for part in text.split("."))
         block, number = divmod(source.number(3 * 254, "address", normal), 254)

@@ -170,7 +170,7 @@ def is_word(piece: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _alphabet(letter: str) -> str:
-    """Return the characters that may replace a base: all of its class, itself among them, each its own base."""
+    """Return what may replace a base letter: ASCII of its kind, else its category nearby, or ASCII if too few."""
     if letter.isascii():
         return string.digits if letter.isdigit() else string.ascii_lowercase
     first = ord(letter) & ~(_WINDOW - 1)

@@ -85,6 +85,7 @@ class _NamePool(Sequence[str]):
         return np.flatnonzero(free).astype(np.int32)
 
     def __len__(self) -> int:
+        """Return the number of real and composed names."""
         return len(self._real) + len(self._composed)
 
     @overload
@@ -117,7 +118,7 @@ def _name_indices(role: str, letter: str) -> Mapping[str, int]:
 
 @cache
 def names() -> NameLists:
-    """Return the name lists, which are read once."""
+    """Return the roles of known names and pools of real names by (role, first letter); read once."""
     first_names = dict.fromkeys(entries("names-first-female"), FEMALE)
     first_names |= {name: BOTH if name in first_names else MALE for name in entries("names-first-male")}
     first_names |= {line[2:]: line[0] for line in entries("given-more")}

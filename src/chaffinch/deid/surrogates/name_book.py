@@ -31,6 +31,7 @@ class NameBook:
         self._words: dict[str, str] = {}  # the first word that got a folded surrogate
 
     def __repr__(self) -> str:
+        """Return the number of names, never a name."""
         return f"NameBook({len(self._surrogates)} names)"
 
     def add_real_words(self, words: Collection[str]) -> None:

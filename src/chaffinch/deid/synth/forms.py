@@ -54,7 +54,7 @@ def write_name(person: Person, pattern: str) -> str:
 
 
 def write_day(when: date, pattern: str, rng: np.random.Generator) -> str:
-    """Write a date by a pattern of the table.
+    """Write a date by a format pattern of the table, such as "{mm}/{dd}/{yyyy}"; the holiday is drawn.
 
     >>> write_day(date(2012, 3, 7), "{th} of {month} {yyyy}", np.random.default_rng(0))
     '7th of March 2012'
@@ -135,7 +135,7 @@ class Maker:
         return text
 
     def _plain(self, person: Person) -> dict[str, str]:
-        """Return the parts of a login or address: names in plain letters, initials and a number."""
+        """Return the fields of a login pattern: first, last and initials in plain letters, and a drawn number."""
         first, middle, last = (
             personas.plain_letters(part) or "x" for part in (person.first, person.middle, person.last)
         )
@@ -148,7 +148,7 @@ class Maker:
         return f"{pick(self.rng, place['starts'].split())}{pick(self.rng, place['ends'].split())}"
 
     def _fill(self, pattern: str) -> str:
-        """Fill the placeholders of an institution's name: surnames, a place, a city, a saint, a number."""
+        """Fill an institution's pattern with drawn surnames ({L}), place {p}, city {c}, saint {g} and number {n}."""
         number = fill_code(pick(self.rng, ("[123456789]", "[123456789]#", "[123456789]##")), self.rng)
         saint = pick(self.rng, forms("place")["saints"].split())
         cities = pick(self.rng, self.names.known.cities)
@@ -161,7 +161,7 @@ class Maker:
         return self._fill(pick(self.rng, forms("place")["city"]))
 
     def _street(self) -> str:
-        """Write an invented street address."""
+        """Write an invented street address by a drawn pattern."""
         rng, place = self.rng, forms("place")
         text: str = pick(rng, place["street"]).format(
             n=fill_code(pick(rng, ("[123456789]", "[123456789]#", "[123456789]##", "[123456789]###", "1####")), rng),

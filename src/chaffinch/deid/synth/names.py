@@ -74,7 +74,7 @@ class NameDrawer:
         return self._new(self._last)
 
     def _new(self, draw: Callable[[], str]) -> str:
-        """Draw until the name is new, and mark it as taken."""
+        """Call `draw` until its name, case ignored, is not taken; mark it as taken and return it."""
         while True:
             name = draw()
             if name.casefold() not in self.taken:
@@ -82,7 +82,7 @@ class NameDrawer:
                 return name
 
     def _first(self, female: bool) -> str:
-        """Draw a first name: mostly listed, sometimes rare, invented or double."""
+        """Draw a first name: one in 20 rare, three invented, one double if it can be, the others listed."""
         chance = int(self.rng.integers(20))
         if chance == 0:
             return pick(self.rng, self.known.rare["F" if female else "M"])
@@ -92,7 +92,7 @@ class NameDrawer:
         return f"{name}-{self._draw_listed(self.known.first[female])}" if chance == 19 and "-" not in name else name
 
     def _last(self) -> str:
-        """Draw a surname: mostly listed, sometimes rare, invented, a common word, double or with a particle."""
+        """Draw a surname: mostly listed, else rare, invented, a common word, with a particle or double."""
         chance = int(self.rng.integers(20))
         if chance == 0:
             return pick(self.rng, self.known.rare["L"])
@@ -117,7 +117,7 @@ class NameDrawer:
         return names[int(self.rng.integers(limit))]
 
     def _invent(self, kind: str) -> str:
-        """Invent a name of the half from syllables; `kind` is "first" or "surname"."""
+        """Invent a name of this half from syllables until its length fits; `kind` is "first" or "surname"."""
         parts = personas.table("varied/names")[kind]
         while True:
             middle = pick(self.rng, parts["middles"].split()) if self.rng.integers(3) else ""

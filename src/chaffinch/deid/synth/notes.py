@@ -57,7 +57,7 @@ def notes(
     sites: Sequence[str] | None = None,
     hidden: frozenset[str] = frozenset(),
 ) -> list[Document]:
-    """Generate notes, `notes_each` for every patient; the layer "gold" holds every identifier in them.
+    """Generate `notes_each` notes per patient with identifiers in layer "gold"; ConfigError for an unfit setting.
 
     `group` is the patient, and ids are p0001-01, p0001-02, …; `meta` has the kind of note and its date. Patients keep
     their notes if the number of patients grows. `names` draws from one of two disjoint halves, or from all. The style
@@ -150,7 +150,7 @@ class _Page:
 
 
 def _fill(slot: str, form: str, scene: _Scene, cast: dict[str, Person], rng: np.random.Generator) -> tuple[str, str]:
-    """Return the text for a slot and its label, which is "" for words that identify nobody."""
+    """Return (text, label) for a slot; the label is "" for words that identify nobody."""
     patient, forms = scene.patient, personas.table("forms")
     if slot in cast:
         return personas.write_name(cast[slot], form, rng), cast[slot].label
@@ -172,7 +172,7 @@ def _fill(slot: str, form: str, scene: _Scene, cast: dict[str, Person], rng: np.
 
 
 def _word(slot: str, scene: _Scene, cast: dict[str, Person], rng: np.random.Generator) -> str:
-    """Return the text for a slot that identifies nobody."""
+    """Return the text for a slot that identifies nobody: pronoun, title, kin, weeks, a listed word or a number."""
     female = scene.patient.person.female
     if slot.lower() in _PRONOUNS[female]:
         word = _PRONOUNS[female][slot.lower()]
@@ -189,7 +189,7 @@ def _word(slot: str, scene: _Scene, cast: dict[str, Person], rng: np.random.Gene
 
 
 def _note(patient: Patient, index: int, lists: Lists, rng: np.random.Generator) -> Document:
-    """Write the note of a patient's visit; `index` counts from 0."""
+    """Write the note of a patient's visit `index` (from 0): head, sections and foot of a drawn kind, as a document."""
     prev, visit, following = patient.visits[index : index + 3]
     days = {"prev": prev, "visit": visit, "next": following, "born": patient.born, "event": patient.event}
     days["admit"] = visit - timedelta(int(rng.integers(2, 7)))
@@ -215,7 +215,7 @@ def _note(patient: Patient, index: int, lists: Lists, rng: np.random.Generator) 
 
 
 def _section(page: _Page, name: str, used: set[str]) -> None:
-    """Append a section: a title, and sentences not yet used in this note, as prose or as a list."""
+    """Append a section's title and sentences, unused ones first, as prose or list; add those to `used`."""
     rng, section = page.rng, personas.table("kinds")["section"][name]
     least, most = section["count"]
     shape = pick(rng, ("prose", "list")) if section["shape"] == "either" else section["shape"]

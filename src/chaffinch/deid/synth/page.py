@@ -77,7 +77,7 @@ class NoteBuilder:
         self.put(template[end:])
 
     def put(self, text: str, label: str = "") -> None:
-        """Append a piece of text, as an identifier if it has a label."""
+        """Append text with the hand's slips and case; with a label, as an identifier; nothing if it is empty."""
         if not text:
             return
         if label in ("", "PROFESSION") and self.hand.slips:
@@ -105,7 +105,7 @@ class NoteBuilder:
         return wrap_lines("".join(self.parts), self.spans, self.hand.width) if self.hand.width else "".join(self.parts)
 
     def _slip(self, word: re.Match[str]) -> str:
-        """Return a word, at the rate of slips with two letters swapped, one dropped or one doubled."""
+        """Return the word, or, at the hand's rate, with two letters swapped, one dropped or one doubled."""
         text = word[0]
         if self.rng.random() >= self.hand.slips:
             return text
@@ -126,7 +126,7 @@ class NoteBuilder:
         return chosen
 
     def _fill(self, slot: str, form: str, cast: Mapping[str, Person]) -> tuple[str, str]:
-        """Return the text for a slot and its label, which is "" for words that identify nobody."""
+        """Return (text, label) for a slot; the label is "" for words that identify nobody."""
         if slot in cast:
             kind, _, case = form.partition("_")
             name = synth_forms.write_name(cast[slot], self._form("person", kind))
@@ -144,14 +144,14 @@ class NoteBuilder:
         return self._word(slot, cast), ""
 
     def _fact(self, slot: str, form: str) -> str:
-        """Choose a value of the patient for a slot with a label."""
+        """Draw a value of the scene for a labelled slot, of "slot:form" if there is one, else changed to the form."""
         if f"{slot}:{form}" in self.scene.bags:
             return pick(self.rng, self.scene.bags[f"{slot}:{form}"])
         fact = pick(self.rng, self.scene.bags[slot])
         return personas.short_hospital(fact, self.rng) if form == "short" else _change_case(fact, form)
 
     def _word(self, slot: str, cast: Mapping[str, Person]) -> str:
-        """Return the text for a slot that identifies nobody."""
+        """Return the text for a slot that identifies nobody: pronoun, title, kin, weeks, a listed word, a number."""
         pronouns = _PRONOUNS[cast["patient"].female]
         if slot.lower() in pronouns:
             return pronouns[slot.lower()].capitalize() if slot[0].isupper() else pronouns[slot]

@@ -152,7 +152,7 @@ def _brand_names() -> str:
 
 @cache
 def lists(half: Half) -> Lists:
-    """Return the names and words of a half; "all" is both."""
+    """Return names, words and templates of one half of all, without abbreviations; "all" is both halves."""
 
     def select(names: Sequence[str]) -> tuple[str, ...]:
         """Return the names of the chosen half, without abbreviations and words that need their capital."""
@@ -184,7 +184,7 @@ def fill_digits(pattern: str, rng: np.random.Generator) -> str:
 
 
 def draw_patient(number: int, notes: int, half: Half, rng: np.random.Generator) -> Patient:
-    """Draw a patient who will have the given number of notes."""
+    """Draw a patient: family, clinicians, dates of `notes` + 2 visits, birth and event, phone and facts."""
     names = _Names(lists(half), rng)
     female = bool(rng.integers(2))
     person = names.person(female, "PATIENT")
@@ -245,7 +245,7 @@ def _limit(number: int, rng: np.random.Generator) -> int:
 
 
 def _facts(person: Person, rng: np.random.Generator) -> dict[str, str]:
-    """Draw a person's record number, account, e-mail, city, street, hospital and profession, by these names."""
+    """Draw a person's record number, account, e-mail, city, street, hospital and profession, by slot name."""
     forms = table("forms")
     host = pick(rng, forms["email"]["hosts"])
     plain = {key: plain_letters(value) for key, value in (("f", person.first), ("l", person.last))}
@@ -279,7 +279,7 @@ def _place(rng: np.random.Generator) -> str:
 
 
 def _street(rng: np.random.Generator) -> str:
-    """Write an invented street address."""
+    """Write an invented street address by a drawn pattern."""
     place = table("forms")["place"]
     text: str = pick(rng, place["street"]).format(
         n=fill_digits(pick(rng, ["[123456789]#", "[123456789]##", "[123456789]###"]), rng),

@@ -106,7 +106,7 @@ def draw_varied_notes(
 def _story(
     notes: int, half: Half, rng: np.random.Generator, hidden: frozenset[str] = frozenset()
 ) -> tuple[Scene, list[date]]:
-    """Draw the scene that all notes of a patient share, and the days of the visits."""
+    """Draw the scene that all notes of a patient share, and the days of `notes` + 2 visits."""
     names = NameDrawer(half, rng, hidden)
     maker = synth_forms.Maker(names, rng)
     cast = _people(names, rng)
@@ -126,7 +126,7 @@ def _story(
 
 
 def _people(names: NameDrawer, rng: np.random.Generator) -> dict[str, tuple[Person, ...]]:
-    """Draw a patient with one to three relatives, doctors and nurses."""
+    """Draw a patient with one to three relatives, three to six doctors and two nurses, by role."""
     female = bool(rng.integers(2))
     patient = names.person(female, "PATIENT")
     family = []
@@ -146,7 +146,7 @@ def _phone(rng: np.random.Generator) -> dict[str, str]:
 
 
 def _habits(rng: np.random.Generator) -> dict[str, tuple[str, ...]]:
-    """Draw a few forms of each kind, which the institution uses most of the time."""
+    """Draw three forms of each kind of person, date and phone, which an institution uses most of the time."""
     habits = {}
     for kind in ("person", "date", "phone"):
         for form, all_of in synth_forms.forms(kind).items():
@@ -162,7 +162,7 @@ def _hand(rng: np.random.Generator) -> Hand:
 
 
 def _note(page: NoteBuilder, site: str, key: str, number: int) -> Document:
-    """Write one note: a whole chart, or a note composed of parts."""
+    """Write one note, a whole chart or a composed one, as document KEY-NUMBER with gold spans and its templates."""
     pools = templates_of(site)
     if page.rng.random() < CHARTS:
         name = "chart"
@@ -174,7 +174,7 @@ def _note(page: NoteBuilder, site: str, key: str, number: int) -> Document:
 
 
 def _compose(page: NoteBuilder, pools: Mapping[str, Mapping[str, str]]) -> str:
-    """Write a note of parts: perhaps a title, a header, sections and a closing; return the kind of note."""
+    """Write a note of a drawn kind: perhaps a title, a header, sections and a closing; return the kind's name."""
     rng = page.rng
     name: str = pick(rng, list(personas.table("varied/kinds")["kind"]))
     kind = personas.table("varied/kinds")["kind"][name]

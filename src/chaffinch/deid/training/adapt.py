@@ -71,7 +71,7 @@ def adapt(
     lists: WordLists | None = None,
     tell: ProgressCallback | None = None,
 ) -> Model:
-    """Adapt a model to notes of a site, labels ignored, and to reviewed ones (`gold`); for None, train on `gold`.
+    """Adapt a model to unlabelled and reviewed (`gold`) notes, or, for None, train on `gold`; errors if it cannot.
 
     Without a model, train on reviewed notes alone, in any language; `language` names word lists to use. `replay` are
     notes with gold that prevent forgetting; by default generated ones. The dial is set on reviewed notes if there are
@@ -143,7 +143,7 @@ class _FurtherTraining:
         return replace(self.model, taggers=tuple(self._train(old, docs) for old in self.model.taggers), checksum="")
 
     def _train(self, old: Tagger, docs: Sequence[Document]) -> Tagger:
-        """Train a tagger further on the documents; tokens with labels that it cannot learn are left open."""
+        """Train a tagger further; mask labels it does not have, unless its method learns new labels."""
         config: Any = replace(old.model.config, epochs=EPOCHS, seed=self.seed, private=True)
         if not method_of(config).new_labels:
             docs = [doc.with_soft(_TARGET, _keep_labels(doc.soft[_TARGET], old.labels)) for doc in docs]
@@ -203,7 +203,7 @@ def label_by_votes(notes: Sequence[Document], model: Model, lists: WordLists) ->
 
 
 def _votes(doc: Document, found: Document, lists: WordLists) -> Document:
-    """Return the document with a layer of votes for each source; spans labelled O are votes for O."""
+    """Return the document with a layer of votes of patterns, model, repeats and sure protected terms (label O)."""
     votes = {"patterns": list(doc.layers[patterns.LAYER])}
     votes["model"] = [span for span in found.layers[LAYER] if span.source in ("model", "dial")]
     votes["repeats"] = [span for span in found.layers[LAYER] if span.source in ("alignment", "repeat")]

@@ -99,7 +99,7 @@ def learn(
     lists: WordLists | None = None,
     tell: ProgressCallback | None = None,
 ) -> Model:
-    """Train a model on documents whose layer "gold", or only layer, holds the identifiers.
+    """Train a model on "gold" (or only) layers; set its dial by `held_out`, else by cross-validation over sources.
 
     The dial is set on `held_out`, whose templates should not be in training. Without it, the dial is set by
     cross-validation over sources (`meta["source"]`), without documents with a false `meta["dial"]`; the final taggers

@@ -28,11 +28,14 @@ class TaggerLike(Protocol):
     """A tagger that adds a layer of spans, and soft labels of the same name."""
 
     @property
-    def layer(self) -> str: ...
+    def layer(self) -> str:
+        """Return the name of the layer that the tagger adds."""
 
-    def annotate(self, documents: Iterable[Document]) -> Iterable[Document]: ...
+    def annotate(self, documents: Iterable[Document]) -> Iterable[Document]:
+        """Return the documents with the tagger's layer of spans."""
 
-    def posteriors(self, documents: Iterable[Document]) -> Iterable[Document]: ...
+    def posteriors(self, documents: Iterable[Document]) -> Iterable[Document]:
+        """Return the documents with the tagger's soft labels."""
 
 
 def fit(

@@ -247,7 +247,7 @@ def _merge_adjacent(doc: Document, parts: Sequence[tuple[Span, bool]]) -> list[S
 
 
 def _follow(words: Sequence[str], labels: Sequence[str]) -> list[str]:
-    """Return the labels of a span's tokens, where punctuation takes the label of the word before it, else after it."""
+    """Return the labels, with each punctuation token's replaced by that of the word before it, else after it."""
     plain = [any(map(str.isalnum, word)) for word in words]
     out, last = list(labels), next((t for t, is_word in enumerate(plain) if is_word), -1)
     for t, is_word in enumerate(plain):
@@ -257,7 +257,7 @@ def _follow(words: Sequence[str], labels: Sequence[str]) -> list[str]:
 
 
 def _lines(doc: Document) -> Ints:
-    """Return (T, 2) the first token and the end of each token's sentence; a token in none is its only token."""
+    """Return (T, 2) the first token and the end of each token's sentence; a token in none is a sentence alone."""
     bounds, tokens = doc.sentence_tokens(), np.arange(len(doc.tokens))
     alone = np.stack([tokens, tokens + 1], axis=1)
     if not len(bounds):

@@ -141,7 +141,7 @@ def _decide_labels(
 
 
 def _clique(weights: CliqueWeights, graphs: Graphs, nodes: Ints, labels: Ints, unary: Floats) -> Clique:
-    """Return the clique of the free nodes of one graph; the unary part already includes the fixed ones."""
+    """Return the clique of a graph's free nodes over these labels; `unary` already includes the fixed nodes."""
     pairs = weights.pairs(labels)
     # The kernel divides by the free nodes but one; the score by all occurrences but one.
     pairs *= (len(nodes) - 1) / (graphs.sizes[nodes[0]] - 1)

@@ -92,7 +92,7 @@ def _best_with_and_without(lattice: Lattice, labels: Labels, tags: Ints, first: 
 def _difference(
     part: Linear, seen: Observed, columns: Sequence[Column], begin: int, chosen: Ints, other: Ints, namer: Namer
 ) -> tuple[dict[_Shown, float], float]:
-    """Return each feature's weight (0 left out) and that of transitions, for `chosen` over `other` states."""
+    """Return feature weights (0 left out) and the transitions' weight, for the states `chosen` less `other`."""
     states = part.labels.states
     rows = part.weights.rows.reshape(-1, states.W).astype(np.float64)
     if part.labels.pairs:
@@ -117,7 +117,7 @@ def _moves(moves: np.ndarray[tuple[int, int], np.dtype[np.float64]], K: int, pat
 def _features(
     seen: Observed, columns: Sequence[Column], begin: int, T: int, t: int, namer: Namer
 ) -> Iterator[tuple[np.uint64, int, int, _Shown]]:
-    """Yield key, kind, offset, and what is shown of all features within reach of a token."""
+    """Yield (key, kind, offset from t, what is shown) of all features of tokens within `REACH` of token t."""
     for j in range(max(t - REACH, -1), min(t + REACH, T) + 1):
         n = begin + j
         v = seen.types[n]

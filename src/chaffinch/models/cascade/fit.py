@@ -187,7 +187,7 @@ class _Run:
 
 
 def _inside(target: Target, labels: Labels) -> NDArray[np.bool_]:
-    """Return (N,) which tokens are in a span, or most likely are."""
+    """Return (N,) which tokens are in a span; with soft targets, where the likeliest tag is not O."""
     inside = np.asarray(labels.tag_of[np.maximum(target.gold, 0)] > 0)
     if len(target.weights):
         likely = labels.tag_of[target.weights[:, : labels.states.K].argmax(axis=1)] > 0

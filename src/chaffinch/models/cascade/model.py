@@ -72,7 +72,7 @@ class Model:
         return list(zip(self._read(seen, columns, None), self._posteriors(seen, columns), strict=True))
 
     def _read(self, seen: Observed, columns: Sequence[Column], bias: Bias) -> list[list[Run]]:
-        """Return the labelled runs of every document, by the last reading and, with two stages, the classifier."""
+        """Return each document's labelled runs by the last reading, or, with two stages, by the classifier of those."""
         last = self.readings[-1]
         if self.classifier is None:
             return runs_by_document(seen, last.labels, last.decode(seen, columns, bias))
@@ -148,7 +148,7 @@ class Model:
 
     @classmethod
     def of(cls, state: State) -> Model:
-        """Return the model of a file; ModelError if its pieces do not fit together."""
+        """Return the model of a file's state; raise ModelError if its parts cannot be read or do not fit together."""
         check_forms(state.arrays, stops="u8", calibration="f")
         try:
             config = msgspec.convert(state.config, Cascade)

@@ -67,7 +67,7 @@ class Conditional:
         return Weights(rows[:R].reshape(-1), moves.reshape(-1))
 
     def __call__(self, x: Floats) -> tuple[float, Floats]:
-        """Return the conditional log-likelihood at the weights, less the penalty, and its gradient."""
+        """Return (conditional log-likelihood less the L2 penalty, its gradient) at the weights."""
         Y, W, R = self.states.K, self.states.W, self.height
         batch = linear.batch(self.seen, self.weights(x), self.states)
         tokens, cells = self.cells

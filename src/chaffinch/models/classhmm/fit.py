@@ -81,7 +81,7 @@ class _Run:
             return model
 
     def choose_kappa(self, problem: Problem) -> tuple[Model, float]:
-        """Return the model and its kappa, as set or best on dev; KeyboardInterrupt if it comes before any step."""
+        """Return the model and its kappa: as set, best on dev, or the default; KeyboardInterrupt before any step."""
         kappas = [self.config.kappa] if self.config.kappa is not None else [KAPPA]
         if self.config.kappa is None and self.dev:
             kappas = sorted(KAPPAS, reverse=True)

@@ -120,7 +120,7 @@ class Likelihood:
         return tables, logits
 
     def _moves(self, moves: Floats, by_pair: Floats) -> Floats:
-        """Return (Y+1, Y+1) log-probabilities of transitions, normalised row by row."""
+        """Return (Y+1, Y+1) transition log-probabilities by row; impossible ones are -inf, the last row begins."""
         edge = self.layout.edge_class
         logits = moves + by_pair[np.ix_(edge, edge)] if self.layout.shared else moves
         logits = np.where(self.layout.moves, logits, -np.inf)
@@ -173,7 +173,7 @@ class Likelihood:
 
 
 def _add(batch: Batch, rows: Ints, sign: float, counts: Floats, steps: Floats) -> float:
-    """Add a batch's expected types and moves, times `sign`, to the counts; return its log-probability."""
+    """Add expected types to `counts` and moves and edges to `steps`, times `sign`; return the log-probability."""
     post, Y = forward_backward(batch), len(batch.start)
     active = batch.active or Active.of([np.arange(Y)], np.zeros(len(rows), np.int64))
     states = post.states.reshape(-1)

@@ -62,7 +62,7 @@ def _common_words(model: Model) -> frozenset[str]:
 
 
 def _facts(model: Model) -> Mapping[str, Any]:
-    """Return the size of a class HMM, and the held-out likelihood of its states."""
+    """Return the numbers of states and features, and, if measured, the held-out log-likelihoods."""
     known = model.words if model.words is not None else model.crf
     subs, held = model.labels.subs, model.portrait.held_out.round(4).tolist()
     facts: dict[str, Any] = {

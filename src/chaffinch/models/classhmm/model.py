@@ -154,7 +154,7 @@ class Model:
 
     @classmethod
     def of(cls, state: State) -> Model:
-        """Return the model of a file; ModelError if its pieces do not fit together."""
+        """Return the model of a file's state; raise ModelError if its parts cannot be read or do not fit together."""
         arrays, strings, names = state.arrays, state.strings, state.labels
         check_forms(state.arrays, stops="u8", calibration="f", subs="i")
         check_counts(state.arrays.get("subs", np.ones(1)), MOST_STATES)

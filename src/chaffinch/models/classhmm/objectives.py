@@ -246,7 +246,7 @@ _AFFIXES = frozenset({window.PREFIX, window.SUFFIX, window.GRAM})
 
 
 def _types(seen: Observed, known: Vocabulary, replicas: float, seed: int) -> tuple[list[tuple[int, ...]], Ints]:
-    """Return the different sets of features that tokens show, and the set of each token (M,).
+    """Return the distinct feature sets of tokens, and each token's (M,); a share of single tokens reads as unknown.
 
     Of tokens whose word occurs once, the share `replicas` shows the features of an unknown word: all except its name.
     """

@@ -77,7 +77,7 @@ def span_chances(batch: Batch, labels: Labels, tags: Ints, spans: Sequence[tuple
 
 
 def _chance(states: Floats, pairs: Floats, first: int, end: int, tags: Ints, labels: Labels) -> float:
-    """Return P(tags) = sum over first states of P(first) * product of P(next | this); an IOB2 span must end there."""
+    """Return the chance of a span's tags: over first states, P(first) times P(next | this); an IOB2 span ends there."""
     following = [int(labels.state_of[a, b]) for a, b in pairwise(tags.tolist())]
     goes_on = -1
     if labels.scheme == "IOB2" and end < len(pairs):
@@ -98,7 +98,7 @@ def _chance(states: Floats, pairs: Floats, first: int, end: int, tags: Ints, lab
 
 
 def _chunks(batch: Batch) -> Iterator[tuple[Batch, int]]:
-    """Yield parts of whole sentences with about `CHUNK` tokens, and the token each begins at."""
+    """Yield (batch of whole sentences with at most `CHUNK` tokens, or one long one; the token it begins at)."""
     begin = 0
     while begin < len(batch):
         end = int(np.searchsorted(batch.bounds, batch.bounds[begin] + CHUNK, side="right")) - 1
@@ -158,7 +158,7 @@ def scale_batch(batch: Batch, scale: float) -> Batch:
 
 
 def _score(batch: Batch, gold: Ints) -> float:
-    """Return the sum of the log-potentials of those states (N,)."""
+    """Return the sum of the log-potentials of these states (N,) over all sentences."""
     first, last = batch.bounds[:-1], batch.bounds[1:] - 1
     score = batch.emit[np.arange(len(gold)), gold].sum() + batch.start[gold[first]].sum() + batch.end[gold[last]].sum()
     inner = np.ones(len(gold), np.bool_)
@@ -205,7 +205,7 @@ def _chance_of(log_odds: Floats) -> Floats:
 
 
 def _bend(x: Floats, right: Floats, expected: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return knots and heights of the curve: the share of right spans in bins of equal size, made to rise.
+    """Return (knots, heights) of a rising curve of right shares in bins of equal size; two () if spans are few.
 
     Each bin also has `PRIOR_SPANS` spans of the `expected` chance, that of the logistic curve. With few spans there are
     none, and the logistic curve alone remains.
@@ -223,7 +223,7 @@ def _bend(x: Floats, right: Floats, expected: Floats) -> tuple[tuple[float, ...]
 
 
 def _rise(values: Floats, weights: Floats) -> Floats:
-    """Return the nearest values that never fall: neighbours in the wrong order share their mean."""
+    """Return the nearest values, by weighted squares, that never fall: neighbours in wrong order share their mean."""
     blocks: list[tuple[float, float, int]] = []  # mean, weight, number of values
     for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
         block = value, weight, 1
@@ -236,7 +236,7 @@ def _rise(values: Floats, weights: Floats) -> Floats:
 
 
 def _logistic(x: NDArray[np.float64], right: NDArray[np.float64]) -> tuple[float, float]:
-    """Return slope and intercept of a logistic curve: penalised likelihood with a weak prior on the identity.
+    """Return (slope, intercept) of a logistic curve, fitted by Newton steps with a weak prior on the identity.
 
     Newton's method. A step that lowers the objective is halved until it does not: a full step from a curve that is far
     off can overshoot and never return.

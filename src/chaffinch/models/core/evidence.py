@@ -132,7 +132,7 @@ class Evidence:
 
 
 def _distinct(rows: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
-    """Return the distinct rows, and the number of each row among them; a random projection identifies equal rows."""
+    """Return the distinct rows, and for each row its index among them; a random projection tells rows apart."""
     number, which = np.unique(rows @ np.random.default_rng(0).random(rows.shape[1]), return_inverse=True)
     first = np.zeros(len(number), np.int64)
     first[which[::-1]] = np.arange(len(rows))[::-1]

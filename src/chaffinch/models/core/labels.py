@@ -124,7 +124,7 @@ class Labels:
 
 
 def _follows(a: str, b: str, scheme: Scheme) -> bool:
-    """Tell whether tag b may follow tag a."""
+    """Tell whether tag b may follow tag a in the scheme."""
     if scheme == "runs":
         return True
     if b[0] in "OBS":

@@ -39,7 +39,7 @@ def maximise(
     function: Function, x: Floats, *, evaluations: int, memory: int = 8, tolerance: float = 1e-6,
     watch: Callable[[int, float], None] | None = None,
 ) -> Optimum:  # fmt: skip
-    """Climb from x until a step gains less than `tolerance` of the value, or `evaluations` are used up.
+    """Climb from x by L-BFGS until a step gains too little or `evaluations` are used; an interrupt ends it early.
 
     `watch` is called with the evaluations and the value after each step. An interrupt ends the climb there.
     """
@@ -85,7 +85,7 @@ class _Tried(NamedTuple):
 def _step(
     function: Function, x: Floats, value: float, direction: Floats, promise: float, length: float, most: int
 ) -> _Tried:
-    """Shorten the step until it gains a sufficient share of what the slope predicts; slope None if none does."""
+    """Shorten a step until it gains enough of what the slope promises; return it, with slope None if none does."""
     evaluated = 0
     while promise > 0.0 and evaluated < most and length > SHORTEST:
         new, slope = function(x + length * direction)
@@ -97,7 +97,7 @@ def _step(
 
 
 def _direction(slope: Floats, steps: Steps) -> Floats:
-    """Return the slope times the remembered inverse curvature: Nocedal's two-loop recursion."""
+    """Return the ascent direction: the slope times the remembered inverse curvature (two-loop recursion)."""
     out, shares = slope.astype(np.float32), []
     for move, bend, curve in reversed(steps):
         share = np.float32(move @ out / curve)

@@ -114,7 +114,7 @@ class Linear:
 
     @classmethod
     def of(cls, labels: Labels, arrays: Mapping[str, NDArray[Any]]) -> Linear:
-        """Return the model of those arrays; ModelError if they do not fit together."""
+        """Return the linear model of those arrays; raise ModelError if they do not fit the labels or each other."""
         W, moves = labels.states.W, len(labels.states.moves)
         try:
             check_forms(arrays, keys="u8", kinds="u1", values="f", moves="f")
@@ -201,7 +201,7 @@ def _with_twins(view: SparseInput, named: NDArray[np.bool_]) -> SparseInput:
 
 
 def _hide(view: SparseInput, hidden: NDArray[np.bool_]) -> SparseInput:
-    """Replace the hidden tokens (N,) by their twins and remove the n-grams that contain them."""
+    """Return the view with hidden tokens (N,) replaced by their unknown twins, without n-grams that contain them."""
     V = (len(view.lists) - 1) // 2
     columns = view.columns.copy()
     columns[hidden, :NGRAM_COLUMNS] = -1

@@ -34,24 +34,42 @@ class Config(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
-    def seed(self) -> int: ...
+    def seed(self) -> int:
+        """Return the seed of all random choices."""
 
 
 class Model(Protocol):
     """The operations that a tagger needs of a model."""
 
     @property
-    def config(self) -> Config: ...
+    def config(self) -> Config:
+        """Return the settings that the model was trained with."""
+
     @property
-    def names(self) -> tuple[str, ...]: ...
+    def names(self) -> tuple[str, ...]:
+        """Return the labels of spans, without O."""
+
     @property
-    def floor(self) -> int: ...
-    def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]: ...
-    def read_with_confidence(self, docs: Sequence[Document], bias: Bias = None) -> list[tuple[list[Run], Floats]]: ...
-    def posteriors(self, docs: Sequence[Document]) -> list[Floats]: ...
-    def read_with_posteriors(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]: ...
-    def alternatives(self, doc: Document, n: int) -> list[list[Run]]: ...
-    def state(self) -> State: ...
+    def floor(self) -> int:
+        """Return the least number of patients that a word of the vocabulary was seen with."""
+
+    def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
+        """Return the labelled runs of tokens of each document; `bias` is added to the scores."""
+
+    def read_with_confidence(self, docs: Sequence[Document], bias: Bias = None) -> list[tuple[list[Run], Floats]]:
+        """Return each document's labelled runs, with the calibrated probability of each run."""
+
+    def posteriors(self, docs: Sequence[Document]) -> list[Floats]:
+        """Return (T, 1 + L) probabilities of O and of each label for each document's tokens."""
+
+    def read_with_posteriors(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]:
+        """Return each document's labelled runs, with the (T, 1 + L) probabilities of its tokens."""
+
+    def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
+        """Return the runs of the n best readings of a document, best first."""
+
+    def state(self) -> State:
+        """Return the arrays and strings of a model file: everything except the config."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

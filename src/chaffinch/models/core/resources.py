@@ -87,7 +87,7 @@ class Resources:
 
     @classmethod
     def of(cls, state: State) -> Resources:
-        """Return the resources of a model file."""
+        """Return the clusters, lexicon and word list of a model file, None for absent ones; ModelError if unfit."""
         arrays, strings = state.arrays, state.strings
         clusters = lexicon = None
         check_forms(arrays, lexicon="i8")

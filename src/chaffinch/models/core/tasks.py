@@ -45,7 +45,7 @@ class Task:
     def of(
         cls, documents: Sequence[Document], *, layer: str | None, soft: str | None, names: Sequence[str] = ()
     ) -> Task:
-        """Prepare documents with spans or soft labels, sorted by patient; `names` come first; DataError if empty."""
+        """Prepare documents with spans or soft labels, sorted by patient; DataError if there is nothing to learn."""
         if not documents:
             raise DataError("there are no documents to learn from; check the input")
         numbers: dict[str, int] = {}
@@ -127,7 +127,7 @@ def runs_of(doc: Document, layer: str | None, *, whole: bool = False) -> list[tu
 def with_untagged(
     tagged: Sequence[Document], untagged: Sequence[Document], *, layer: str | None, name: str
 ) -> list[Document]:
-    """Return all documents with soft labels `name`: tags of the layer, and rows of zeros for untagged ones."""
+    """Return all documents with soft labels `name`: 1 for the layer's tags, zeros for untagged; or DataError."""
     labels = sorted({span.label for doc in tagged for span in doc.layer(layer)})
     spelt, fitted = Labels(tuple(labels), "IOB2"), Fitted()
     index, known = {label: number for number, label in enumerate(labels)}, np.eye(len(spelt.tags))
@@ -155,7 +155,7 @@ def hard_target(seen: Observed, tags: Places, labels: Labels) -> Target:
 
 
 def _soft(doc: Document, name: str, number: int) -> Soft:
-    """Return the document's soft layer; DataError if it has none of that name."""
+    """Return the soft layer of training document `number`; DataError if it has none of that name."""
     if name not in doc.soft:
         names = ", ".join(doc.soft) or "none"
         raise DataError(
@@ -165,7 +165,7 @@ def _soft(doc: Document, name: str, number: int) -> Soft:
 
 
 def _soft_target(task: Task, soft: Sequence[Soft], labels: Labels) -> Target:
-    """Return the target of soft labels, which are tags of any scheme or bare labels.
+    """Return the target of soft labels (tags of any scheme, or labels); rows of zeros leave a token free.
 
     A row of zeros leaves the token open; a row whose sum is above 1 lists possible tags, among which the model chooses;
     any other row is a distribution.
@@ -214,7 +214,7 @@ def _in_runs(doc: Document, soft: Soft, totals: NDArray[np.float64], labels: Lab
 
 
 def _spelling(tags: Sequence[str], labels: Labels) -> NDArray[np.float32]:
-    """Return (given tags, L) which of our tags a given tag or bare label may be written as."""
+    """Return (given tags, L) 1 where a given tag or bare label may be written as one of our tags, else 0."""
     out = np.zeros((len(tags), len(labels.tags)), np.float32)
     finer = {"B": "BS", "I": "IE", "E": "E", "S": "S"} if labels.scheme == "IOBES" else {"B": "B", "I": "I"}
     finer |= dict.fromkeys("BIES", "I") if labels.scheme == "runs" else {}

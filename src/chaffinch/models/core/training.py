@@ -48,7 +48,8 @@ class Progress:
 class Scorer(Protocol):
     """A function that returns the F1 of a part on dev documents."""
 
-    def __call__(self, part: Linear) -> float: ...
+    def __call__(self, part: Linear) -> float:
+        """Return the F1 of a chain on the dev documents."""
 
 
 @dataclass(slots=True)
@@ -87,7 +88,7 @@ def learn(
     name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher,
     *, start: Weights | None = None, score: Scorer | None = None,
 ) -> Linear:  # fmt: skip
-    """Train one chain, rounded as it will be saved; with `score`, keep the weights of the best epoch.
+    """Train one chain, rounded as saved; with `score`, keep the best epoch; an interrupt keeps what was learnt.
 
     An interrupt ends training; the weights learnt so far are kept.
     """
@@ -96,7 +97,7 @@ def learn(
     best: list[tuple[float, int, Weights]] = []
 
     def watch(epoch: int, loss: float, learner: Learner) -> bool:
-        """Score the averaged weights after an epoch, keep the best, report progress, and tell whether to stop."""
+        """Score the averaged weights of an epoch, keep the best, report; tell whether none improved for `PATIENCE`."""
         f1 = None
         if score is not None:
             weights = learner.average()
@@ -127,7 +128,7 @@ def jackknife(
     total = int(folds.max()) + 1
 
     def read(fold: int) -> Reading:
-        """Train on the other folds and decode this one."""
+        """Train on the other folds, for fewer epochs, and decode this one."""
         learner = learner_for(lesson.vocabulary.height, lesson.labels, schedule)
         others, part = (lesson.view.choose(np.flatnonzero(chosen)) for chosen in (folds != fold, folds == fold))
         weights = train(others, lesson.kinds, lesson.target, learner, _shorter(schedule))
@@ -158,7 +159,7 @@ def calibrate_held_out(
     present = np.unique(folds[folds >= 0]).tolist()
 
     def read(fold: int) -> HeldOut:
-        """Train on all other folds, decode this fold, and return what calibration needs of it."""
+        """Train on the other folds; return what calibration needs of at most `SENTENCES` of this one."""
         chosen = (folds >= 0) & (folds != fold), folds == fold
         others, part = (lesson.view.choose(np.flatnonzero(sentences)) for sentences in chosen)
         part = part.choose(np.arange(min(len(part.begins), SENTENCES)))

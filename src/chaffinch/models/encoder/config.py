@@ -34,7 +34,7 @@ class Encoder:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check the settings; ConfigError for a value out of range."""
+        """Raise ConfigError for a setting out of its range or of a wrong type."""
         check_wholes(self, "epochs", "batch", "patience", "threads", least=1)
         check_wholes(self, "length", least=16)
         check_wholes(self, "seed")

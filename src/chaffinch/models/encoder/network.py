@@ -154,7 +154,7 @@ def divergence(targets: Targets, jobs: Sequence[Job], logs: Any) -> Any:
 
 
 def _learn(model: Model, net: Net, task: Task, judge: Judge | None, watcher: Watcher, *, rate: float) -> None:
-    """Train the model's network; leave it as after the best epoch by `judge`, else the last."""
+    """Train the model's network in place; leave it as after the best epoch by `judge`, else the last."""
     config = model.config
     targets, bits = Targets.of(task, model.labels), shapes(task.docs)
     jobs = [job for job in jobs_of(task.docs, net.encoder, config.length, 0) if targets.known[job.tokens].any()]
@@ -190,7 +190,7 @@ def _learn(model: Model, net: Net, task: Task, judge: Judge | None, watcher: Wat
 
 
 def _optimiser(net: Net, rate: float, steps: int) -> tuple[Any, Any]:
-    """Return AdamW, and a schedule that rises and falls linearly; freeze word vectors unless `words`."""
+    """Return AdamW, and a schedule that rises and falls linearly; freeze the pooler, and embeddings unless `words`."""
     import torch
 
     config, inner = net.config, list(net.encoder.network.named_parameters())
@@ -220,7 +220,7 @@ def _clip(net: Net) -> None:
 
 
 def _batches(jobs: Sequence[Job], size: int, rng: np.random.Generator) -> Iterator[list[Job]]:
-    """Yield the windows in random order; those in a batch have similar lengths."""
+    """Yield the windows in batches of `size`, in random order; those in a batch have similar lengths."""
     order = rng.permutation(len(jobs)).tolist()
     batches = []
     for begin in range(0, len(order), size * POOL):
@@ -256,7 +256,7 @@ def _continue_head(net: Net, start: Model) -> None:
 
 
 def _calibrate(model: Model, dev: Sequence[Document], layer: str | None) -> Model:
-    """Return the model, calibrated on the dev documents if they have spans and no new labels."""
+    """Return the model calibrated on dev; unchanged if dev has no spans, new labels or notes not by patient."""
     if not any(doc.layer(layer) for doc in dev):
         return model
     seen, batch = model.batch(dev)

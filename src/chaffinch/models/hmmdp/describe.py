@@ -74,7 +74,7 @@ class _Chain:
         return cls(model, tuple(names), moves, np.append(model.portrait.mass, sentences))
 
     def subtag(self, state: int) -> Subtag:
-        """Return the description of a state."""
+        """Return the use, words, signatures and neighbours of a state; no neighbours if it is hardly used."""
         model, mass, tag_of = self.model, self.model.portrait.mass, self.model.labels.tag_of
         tag = tag_of[state]
         words, signatures = self._symbols_of(state)
@@ -139,7 +139,7 @@ def explain(model: Model, doc: Document, span: Span) -> SubtagPath:
 
 
 def _sentence(batches: Iterable[Batch], number: int) -> Lattice:
-    """Return the lattice of sentence `number`, counted over all batches; IndexError beyond the last."""
+    """Return the lattice of sentence `number` (from 0, over all batches); IndexError beyond the last."""
     for batch in batches:
         if number < len(batch):
             return batch[number]

@@ -90,7 +90,7 @@ class BackOff(Emissions):
         return words, signatures, SWITCH
 
     def _parts(self, logs: Tables, known: Known, active: Active) -> tuple[Floats, Floats]:
-        """Return the log-potentials (M,) of the word emitted as itself, and of the word drawn from its signature."""
+        """Return two (M,) log-potentials of cells: the word emitted as itself, and drawn from its signature."""
         words, signatures, switch = logs
         direct, drawn = np.zeros((2, int(active.at[-1])))
         add_rows(

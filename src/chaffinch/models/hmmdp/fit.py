@@ -105,7 +105,7 @@ class _Run:
     layer: str | None
 
     def fit_generative(self) -> Model:
-        """Learn the generative chain: symbols, sub-tags and tables."""
+        """Learn symbols, sub-tags and tables by variational Bayes; return the model, rounded as stored."""
         config, seen, evidence = self.config, self.task.seen, self.evidence
         symbols = symbol.learn(
             seen, config.language, patients=self.task.patients, min_count=config.min_count,
@@ -149,7 +149,7 @@ class _Run:
         return q.shape, (vb.log_means if config.parameters == "mean" else vb.expected_logs)(q), counts.mass
 
     def fit_discriminative(self, model: Model) -> Model:
-        """Train the chain as a latent-state CRF: log-parameters as first weights, more features, gradient steps.
+        """Train the chain further as a latent-state CRF by gradient; unchanged if interrupted at once.
 
         A model that already has CRF weights continues from them.
         """
@@ -248,7 +248,7 @@ def _batches(evidence: Evidence, known: Known, count: int) -> list[Sentences]:
 
 
 def _concentrations(q: Globals) -> dict[str, float]:
-    """Return the learnt concentrations for the manifest, one per kind of symbol if there are several."""
+    """Return the learnt concentrations of tags and of each kind of symbol, rounded, by name."""
     sizes, alphas = q.emissions.sizes, q.emissions.alphas
     if len(sizes) == 1:
         named = {"alpha_emission": alphas[0]}

@@ -74,7 +74,7 @@ def _common_words(model: Model) -> frozenset[str]:
 
 
 def _facts(model: Model) -> Mapping[str, Any]:
-    """Return the numbers of symbols, sub-tags and features."""
+    """Return the numbers of symbols, of sub-tags (set, in all, in use) and of features (0 if generative)."""
     from chaffinch.models.hmmdp.describe import use
 
     known, rows = model.symbols, use(model)

@@ -85,7 +85,7 @@ class Model:
             state_bias += np.array([bias.get(tag[2:] or "O", 0.0) for tag in self.labels.tags])[self.labels.tag_of]
 
         def tiles() -> Iterator[tuple[Batch, Known]]:
-            """Yield batches of whole sentences of about `TILE` tokens, with their symbols."""
+            """Yield (batch, symbols) of whole sentences of about `TILE` tokens, with the bias added."""
             cuts = np.unique(np.searchsorted(bounds, np.arange(0, bounds[-1] + TILE, TILE)))
             for first, end in pairwise(np.minimum(cuts, len(bounds) - 1).tolist()):
                 symbols = known[bounds[first] : bounds[end]]
@@ -107,7 +107,7 @@ class Model:
                 yield batch
 
         def decode(batch: Batch, known: decoding_parts.TagPosterior | None = None) -> Ints:
-            """Return the tags of a batch by the configured decoder."""
+            """Return the tags of a batch by the configured decoder; "kl-pooled" pools by the current words."""
             config, words = self.config, pooled[0] if self.config.decode == "kl-pooled" else None
             result = decoding.decode(
                 batch, self.labels.tag_of, config.decode, follows=self.labels.follows, cost_ratio=config.cost_ratio,

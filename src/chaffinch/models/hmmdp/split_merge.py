@@ -44,7 +44,7 @@ def random_weights(parts: Sequence[Sentences], rng: Rng) -> list[Floats]:
 
 
 def context_weights(parts: Sequence[Sentences], rng: Rng) -> list[Floats]:
-    """Return weights of cells (M,) per part from clusters of contexts, one k-means per list of states.
+    """Return (M,) weights of each part's cells: mostly on the k-means cluster of the context, plus noise.
 
     A token's context is its first symbol, and the first symbols and lists of states of its neighbours, each as a
     random vector. `SURE` of a token goes to its cluster.
@@ -158,7 +158,7 @@ def _polya(counts: Floats, alpha: float) -> Floats:
 
 
 def _incoming(q: Globals, counts: Counts) -> Floats:
-    """Return the log-likelihood of the choice of sub-tags: mass times log share of the tag (Z,)."""
+    """Return (Z,) each sub-tag's mass times the log of its share of the tag's mass."""
     mass = counts.mass
     tag = np.bincount(q.shape.tag_of, mass, q.shape.S)[q.shape.tag_of]
     share = np.maximum(mass, 1e-12) / np.maximum(tag, 1e-12)
@@ -261,7 +261,7 @@ def _normalise(part: Sentences, weights: Floats) -> Floats:
 
 
 def _contexts(part: Sentences, table: NDArray[np.float32], lists: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return vectors of a token's first symbol and of its neighbours' symbols and lists (N, 5 * DIMENSIONS)."""
+    """Return (N, 5 * DIMENSIONS) a token's symbol vector and its neighbours' symbol and list vectors; 0 at ends."""
     N = len(part.known)
     word, tag = table[part.known[:, 0]], lists[part.active.which]
     first = np.zeros(N + 1, np.bool_)

@@ -180,6 +180,7 @@ class Sentences:
     evidence: Floats | None = None  # (M,) additional log weights of cells
 
     def __len__(self) -> int:
+        """Return the number of sentences."""
         return len(self.bounds) - 1
 
     def expand_tags(self, shape: Shape) -> Sentences:
@@ -251,7 +252,7 @@ def tag_counts(shape: Shape, counts: Counts) -> Floats:
 
 
 def _update_sticks(q: Globals, moves: Floats, update: Update) -> tuple[Sticks, ...]:
-    """Return the updated sticks of every tag."""
+    """Return the updated sticks of every tag, by tables (W1), by bound (W2) or by point (W3)."""
     logs = q.log_subs if update != "W1" else moves
     updated, priors = [], q.priors
     for tag, (block, sticks) in enumerate(zip(q.shape.blocks(), q.sticks, strict=True)):

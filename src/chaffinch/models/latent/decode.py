@@ -53,7 +53,7 @@ def decode(
     words: Ints | None = None,
     known: TagPosterior | None = None,
 ) -> Decoded:
-    """Return the best tags of a batch, given each state's tag (Z,); chances may be NaN unless `exact_chance`.
+    """Return a batch's best tags by a decoder, given each state's tag (Z,); ConfigError for an unfit setting.
 
     `follows` (S+2, S) and `cost_ratio` are for "posterior": which tag may follow which (row S: which may begin a
     sentence, row S+1: which may end one), and how many times as much a missed tag costs as a false one. `words` (N,)
@@ -123,7 +123,7 @@ def _decode_doubtful(known: TagPosterior, how: Decoder) -> Decoded:
 
 
 def _revive(known: TagPosterior, found: Decoded, dead: Ints) -> None:
-    """Set the tags of the best path of states for sentences whose likeliest tags are impossible together."""
+    """Set, for the dead sentences, the tags and chance of the best path of states: their tags were impossible."""
     batch = known.batch
     tokens, bounds = tokens_of(batch.bounds, dead)
     if len(dead):
@@ -193,7 +193,7 @@ def _best_of(known: TagPosterior, some: Ints, owner: Ints, tags: Ints) -> tuple[
 
 
 def _project(known: TagPosterior, some: Ints, likely: Decoded) -> tuple[Batch, Ints]:
-    """Return the projected chain of some sentences, without tags that cannot be in the best sequence.
+    """Return the chain over tags of some sentences, and the tag of each column, without tags of no hope.
 
     As in `_search_sentences`, those are the tags less likely than one whole sequence, by the posterior if its chance is
     known, else by the chain itself. Apart from them it equals `kernels.project`. Also returned are the kept tags

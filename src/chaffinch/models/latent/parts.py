@@ -24,10 +24,15 @@ class LatentModel(Protocol):
     """The operations that `parts` needs of a model whose tags have several states."""
 
     @property
-    def names(self) -> tuple[str, ...]: ...
+    def names(self) -> tuple[str, ...]:
+        """Return the labels of spans, without O."""
+
     @property
-    def labels(self) -> Labels: ...
-    def reading(self, docs: Sequence[Document]) -> LatentReader: ...
+    def labels(self) -> Labels:
+        """Return the tags and states."""
+
+    def reading(self, docs: Sequence[Document]) -> LatentReader:
+        """Return a reader of the documents."""
 
 
 def state_names(labels: Labels) -> tuple[str, ...]:

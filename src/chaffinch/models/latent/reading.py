@@ -24,7 +24,8 @@ from chaffinch.models.latent.span_probabilities import run_chances, runs_inside
 class Decode(Protocol):
     """A function that finds the tags of a batch's tokens; `known` is the batch's tag posterior, if already computed."""
 
-    def __call__(self, batch: Batch, known: TagPosterior | None = None, /) -> Ints: ...
+    def __call__(self, batch: Batch, known: TagPosterior | None = None, /) -> Ints:
+        """Return the tags of a batch's tokens; `known` saves computing the posterior."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

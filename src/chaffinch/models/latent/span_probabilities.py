@@ -44,7 +44,7 @@ def run_chances(batch: Batch, labels: Labels, tags: Ints, starts: Ints, ends: In
 
 
 def _inner(labels: Labels, tag: int) -> int:
-    """Return the tag that continues a span of this tag, or -1."""
+    """Return the number of the I- tag that continues a span of this tag; -1 for O."""
     name = labels.tags[tag]
     if name == "O":
         return -1

@@ -62,7 +62,7 @@ class Expanded(NamedTuple):
 
 
 def expand(tables: PhraseTables) -> Expanded:
-    """Return the moves of the chain over words."""
+    """Return log start, moves and end of the chain over words, whose states are (first or not, state, inner state)."""
     K = len(tables.moves) - 1
     inner = tables.inner if tables.inner.size else np.zeros((K, 2, 2))
     J = inner.shape[1] - 1
@@ -90,7 +90,7 @@ def batch_of(tables: PhraseTables, text: Text, active: Active, moves: Expanded |
 
 
 def _local(table: Floats, ids: Ints) -> tuple[Floats, Ints]:
-    """Return the rows of a table that these symbols need, zeros for symbol C (none), and the row of each symbol."""
+    """Return the table's rows that these symbols need (zeros for symbol C, none), and the row index of each symbol."""
     C = len(table)
     if len(ids) < C:
         used, local = np.unique(ids, return_inverse=True)
@@ -118,7 +118,7 @@ def expected_counts(
 
 
 def _edges(batch: Batch, active: Active, states: Floats) -> tuple[Floats, Floats]:
-    """Return how often each expanded state begins and ends a sentence, (Z,) each."""
+    """Return (Z,) how often each expanded state begins a sentence, and (Z,) how often it ends one."""
     filled = np.diff(batch.bounds) > 0
     out = []
     for words in (batch.bounds[:-1][filled], batch.bounds[1:][filled] - 1):

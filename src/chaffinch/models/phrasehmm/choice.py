@@ -70,7 +70,7 @@ def argument_f1(sentences: Sequence[Sentence], readings: Sequence[PhraseReading]
 
 
 def _runs(labels: Sequence[int]) -> set[tuple[int, int, int]]:
-    """Return the runs of equal labels except 0: start, end, label."""
+    """Return (start, end, label) of the runs of equal labels except 0."""
     out, begin = set(), 0
     for label, run in groupby(labels):
         end = begin + len(list(run))

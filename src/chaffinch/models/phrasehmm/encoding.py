@@ -46,6 +46,7 @@ class Sentence(NamedTuple):
         return any(self.labels)
 
     def __repr__(self) -> str:
+        """Return the numbers of segments and words, never text."""
         return f"Sentence({len(self.types)} segments, {sum(map(len, self.words))} words)"
 
 
@@ -162,7 +163,7 @@ class Text(NamedTuple):
 def text_of(
     sentences: Sequence[Sentence], states: States, symbols: Symbols, *, masked: bool, learning: bool = False
 ) -> Text:
-    """Return the sentences as arrays, in the numbers of `states` and `symbols`; an unknown type is -1.
+    """Return the sentences as word arrays in the numbers of `states` and `symbols`; count and log unknown types (-1).
 
     With `masked`, entities restrict the labels that a segment may have. With `learning`, a gold label is always allowed
     and the positions of arguments are used; else neither labels nor arguments restrict the states.
@@ -201,7 +202,7 @@ def _repeat_mask(sentence: Sentence, mask: int) -> list[int]:
 
 
 def _inner(sentence: Sentence) -> Iterable[int]:
-    """Return 0 before, 1 inside, 2 between and 3 after the arguments for words of labelled segments; else -1."""
+    """Return per word 0 before, 1 inside, 2 between and 3 after a labelled segment's arguments; -1 elsewhere."""
     if sentence.arguments is None or not sentence.positive:
         return [-1] * sum(map(len, sentence.words))
     out: list[int] = []
@@ -264,7 +265,7 @@ def _list_states(
 
 
 def _possible(text: Text, zones: Ints, which: Ints) -> Bools:
-    """Return whether each sentence has a path (B,), by the zones of each list: all states of a zone are alike."""
+    """Return (B,) whether each sentence has a path through its words' zones, given the zones of each list."""
     out = np.ones(len(text.bounds) - 1, np.bool_)
     for free_of_order in ((1 << OTHER) | (1 << LABELLED), 1 << NONE):
         if ((zones & free_of_order) > 0).all():

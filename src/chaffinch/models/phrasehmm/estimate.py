@@ -113,7 +113,7 @@ def _move_pseudo_counts(moves: Floats, states: States, config: PhraseHMM) -> Flo
 
 
 def _background(counts: Floats, states: States, config: PhraseHMM) -> Floats:
-    """Return the background of each state's words (C, K J): all words, or with shrinkage those of its label."""
+    """Return (C, K J) each state's background of words: uniform or by count; with shrinkage, that of its label."""
     C, J = len(counts), states.inner
     if config.background == "uniform":
         base = np.full(C, 1.0 / C)

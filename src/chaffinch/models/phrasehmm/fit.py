@@ -101,7 +101,7 @@ def _fit_by_counting(sentences: Sequence[Sentence], domains: tuple[str, ...], co
 
 
 def _tune(sentences: Sequence[Sentence], keys: Sequence[str], domains: tuple[str, ...], config: PhraseHMM) -> PhraseHMM:
-    """Return the settings with the weights of m-estimates that give held-out labels the highest probability.
+    """Return the settings with the two m-weights that give held-out labels the highest probability, tried in turn.
 
     The joint likelihood of words and labels is not used: it favours states that know the words of their type well and
     separate positive from negative sentences badly.

@@ -91,7 +91,7 @@ class Model:
         return self.readings([sentence])[0]
 
     def readings(self, sentences: Sequence[Sentence]) -> list[PhraseReading]:
-        """Return the readings of sentences; their labels are ignored."""
+        """Return each sentence's reading: labels, chances and log-odds of the relation; given labels are ignored."""
         if not sentences:
             return []
         text = self.text(sentences)
@@ -118,7 +118,7 @@ class Model:
         chances: Floats,
         inside: tuple[tuple[bool, ...], ...],
     ) -> PhraseReading:
-        """Return one reading, with both conditions of extraction checked."""
+        """Return one reading; extracted if all roles are labelled and, unless combined, the gap is above threshold."""
         positive, null = known.tolist()
         gap = _gap(positive, null)
         complete = bool(labels) and int(np.bitwise_or.reduce(labels)) == self.states.all_domains
@@ -148,7 +148,7 @@ class Model:
         return out
 
     def _side(self, text: Text, sub: int) -> _Side:
-        """Return the reading of the sentences by one sub-model."""
+        """Return scores, best path and role chances of the sentences by one sub-model; -inf where it is impossible."""
         B, N, D = len(text.bounds) - 1, len(text.first), len(self.domains)
         side = _Side(np.full(B, -np.inf), np.full(B, -np.inf), np.full(N, -1), np.zeros((N, D)))
         allowed = free(self.states, text, sub)
@@ -171,7 +171,7 @@ class Model:
         return side
 
     def _decide(self, text: Text, positive: _Side, null: _Side) -> tuple[Ints, Floats, Floats, Floats]:
-        """Return labels (N,), scores of the best and of all paths (B,), and chances (N, D) of the deciding model."""
+        """Return labels (N,), best and total scores (B,), chances (N, D); combined, null may win with no labels."""
         half = self.states.size * self.states.inner
         state = np.where(positive.path < 0, 0, positive.path % half) // self.states.inner
         labels = np.where(positive.path < 0, 0, self.states.label[state])
@@ -224,7 +224,7 @@ def _gap(positive: float, null: float) -> float:
 
 
 def _arguments(sentence: Sentence, labels: Sequence[int], inner: Ints) -> tuple[tuple[bool, ...], ...]:
-    """Return, for each segment, which of its words are arguments on the best path."""
+    """Return, for each segment, which of its words are in the argument's inner state; none if unlabelled."""
     out, first = [], 0
     for label, part in zip(labels, sentence.words, strict=True):
         word_states = inner[first : first + len(part)]

@@ -141,7 +141,7 @@ def cut(parse: Parse, size: int, representation: Representation) -> list[Segment
 
 
 def _tags(tokens: list[list[int]], layer: Sequence[Span]) -> list[str]:
-    """Return the part of speech of each token; "X" where none begins at its start."""
+    """Return the part of speech of each token: the label of the span that starts with it, else "X"."""
     if not tokens:
         return []
     begin = max(bisect_right(layer, tokens[0][0], key=_start) - 1, 0)
@@ -151,7 +151,7 @@ def _tags(tokens: list[list[int]], layer: Sequence[Span]) -> list[str]:
 
 
 def _phrases(tokens: list[list[int]], layer: Sequence[Span]) -> list[Segment]:
-    """Return the chunks as token ranges within the sentence; where two overlap, the earlier keeps the token."""
+    """Return the chunks of known types as token ranges in the sentence; the earlier keeps a shared token."""
     if not tokens:
         return []
     starts, ends = [start for start, _ in tokens], [end for _, end in tokens]

@@ -112,7 +112,7 @@ class States:
         return np.asarray(out | (fits & ((self.sub == sub) | (sub == ANY))))
 
     def cells(self, states: Bools, *, first: bool, inner: int = -1) -> Ints:
-        """Return the expanded states of some states.
+        """Return numbers of the expanded states allowed to the states, as first words or not; `inner` >= 0 fixes one.
 
         Inner state j of state q is q J + j, plus K J where the word is not the first of its segment.
         `inner` is the one inner state that labelled states may take, -1 for all.
@@ -166,7 +166,7 @@ _NEXT: dict[int, int] = {}
 
 
 def _next(mask: int) -> int:
-    """Return the mask of zones that may follow those of a mask; results are cached."""
+    """Return the bit mask of zones that may follow any zone of a bit mask; results are cached."""
     if mask not in _NEXT:
         rows = [n for n in range(EDGE + 1) if mask >> n & 1]
         _NEXT[mask] = int(sum(1 << n for n in np.flatnonzero(_FOLLOWS[rows].any(axis=0)).tolist()))

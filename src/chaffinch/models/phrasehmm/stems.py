@@ -40,7 +40,7 @@ def stem(word: str) -> str:
 
 
 def _shape(word: str) -> str:
-    """Return c (consonant) or v (vowel) for every letter."""
+    """Return c (consonant) or v (vowel) for every letter; y is a vowel after a consonant."""
     out: list[str] = []
     for letter in word:
         vowel = letter in "aeiou" or (letter == "y" and bool(out) and out[-1] == "c")

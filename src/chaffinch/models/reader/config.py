@@ -34,7 +34,7 @@ class Reader:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for a setting out of its range."""
+        """Raise ConfigError for a setting out of its range, or an overlap above half the length."""
         check_wholes(self, "epochs", "threads", least=1)
         check_wholes(self, "pieces", "length", least=16)
         check_wholes(self, "overlap", "seed")

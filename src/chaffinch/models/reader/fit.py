@@ -52,7 +52,7 @@ class Lesson(NamedTuple):
 def fit(
     epochs: Epochs, labels: Sequence[str], config: Reader, *, layer: str = "gold", watcher: Watcher | None = None
 ) -> Model:
-    """Learn a reader of these labels from the spans of a layer; spans with other labels are no identifiers.
+    """Learn a reader of these labels from a layer's spans, others as O; errors for an unfit encoder or no notes.
 
     `epochs(number)` gives the documents of an epoch. The same documents, config and versions give the same model.
     """
@@ -97,7 +97,7 @@ def lessons_of(seen: tuple[Inputs, Ints], most: int, rng: np.random.Generator) -
 
 
 def _seen(doc: Document, layer: str, number: Mapping[str, int], vocabulary: Vocabulary) -> tuple[Inputs, Ints]:
-    """Return what the reader sees of a document, and the label of every token."""
+    """Return what the reader sees of a document, and the label number of each token, 0 for other labels."""
     labels, spans = np.zeros(len(doc.tokens), np.int64), list(doc.layer(layer))
     for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
         labels[first:end] = number.get(span.label, 0)
@@ -143,7 +143,7 @@ def scores(network: Any, lessons: Sequence[Lesson], vocabulary: Vocabulary) -> A
 
 
 def _pad(lessons: Sequence[Lesson], vocabulary: Vocabulary) -> tuple[NDArray[np.int64], Ints]:
-    """Return (4, B, n) pieces with case, shape and gap, padded; and (B, n) 1 where there is text."""
+    """Return (4, B, n) piece, shape, gap and length columns, padded to a multiple of `_STEP`; and (B, n) a mask."""
     longest = max(lesson.size for lesson in lessons) + SPECIALS
     longest = -(-longest // _STEP) * _STEP
     columns, mask = np.zeros((4, len(lessons), longest), np.int64), np.zeros((len(lessons), longest), np.int64)
@@ -156,7 +156,7 @@ def _pad(lessons: Sequence[Lesson], vocabulary: Vocabulary) -> tuple[NDArray[np.
 
 
 def _batches(lessons: Sequence[Lesson], pieces: int, rng: np.random.Generator) -> list[list[Lesson]]:
-    """Yield the windows in random order, in batches of about that many pieces; neighbours have similar lengths."""
+    """Return the windows in shuffled batches of at most `pieces` padded pieces; those in one have similar lengths."""
     order, out = rng.permutation(len(lessons)).tolist(), list[list[Lesson]]()
     for at in range(0, len(order), POOL):
         held: list[Lesson] = []
@@ -173,7 +173,7 @@ def _batches(lessons: Sequence[Lesson], pieces: int, rng: np.random.Generator) -
 def _learn(
     network: Any, lessons: Callable[[int], list[list[Lesson]]], config: Reader, vocabulary: Vocabulary, watcher: Watcher
 ) -> None:
-    """Fine-tune in place; an interrupt ends it early."""
+    """Fine-tune the network in place for all epochs; an interrupt ends it early and is noted in the watcher."""
     import torch
 
     batches = lessons(0)
@@ -200,7 +200,7 @@ def _learn(
 
 
 def _optimiser(network: Any, config: Reader, steps: int) -> tuple[Any, Any]:
-    """AdamW, and a rate that rises and falls in straight lines; new parts learn faster."""
+    """Return AdamW and a rate schedule that rises, then falls linearly; new parts learn `head` times faster."""
     import torch
 
     old = [weights for weights in network["encoder"].parameters() if weights.requires_grad]
@@ -290,7 +290,7 @@ def read_vocabulary(config: Reader) -> Vocabulary:
 
 
 def _check(plan: Any, config: Reader) -> None:
-    """Refuse an encoder that the forward pass does not compute."""
+    """Raise ModelError unless the encoder is a BERT with GELU and enough layers and positions."""
     fits = getattr(plan, "model_type", "") == "bert" and getattr(plan, "hidden_act", "") == "gelu"
     if (
         not fits

@@ -39,7 +39,7 @@ class Inputs:
 
     @classmethod
     def of(cls, doc: Document, vocabulary: Vocabulary) -> Inputs:
-        """Return what the reader sees of a document."""
+        """Return a document's pieces with their words' shape, gap and length, and the first piece of each token."""
         pieces, text = vocabulary.cut(doc.text), doc.text
         begins = np.append(True, pieces.words[1:] != pieces.words[:-1])[: len(pieces)]
         heads = np.flatnonzero(begins)
@@ -57,6 +57,7 @@ class Inputs:
         return cls(columns, _first_pieces(doc, pieces))
 
     def __len__(self) -> int:
+        """Return the number of word pieces."""
         return len(self.columns[0])
 
 
@@ -86,7 +87,7 @@ def _first_pieces(doc: Document, pieces: Pieces) -> Ints:
 
 @lru_cache(maxsize=65_536)
 def _shape(word: str) -> int:
-    """Return the shape of a word: letters small, with a capital, in capitals, mixed; digits; letters and digits."""
+    """Return a word's class: small, title, capitals, initial, mixed, digits, digits with letters, or no letter."""
     if not any(map(str.isalnum, word)):
         return _OTHER
     if word.isdigit():
@@ -101,7 +102,7 @@ def _shape(word: str) -> int:
 
 
 def _gap(between: str) -> int:
-    """Return the class of the text between two words."""
+    """Return the class of the text between two words: none, a blank, blanks, a line end or several."""
     if not between:
         return _NONE
     breaks = between.count("\n") or between.count("\r")

@@ -49,6 +49,7 @@ class Pieces:
     words: Ints  # (P,) the number of the word that a piece is part of
 
     def __len__(self) -> int:
+        """Return the number of pieces."""
         return len(self.ids)
 
 
@@ -66,7 +67,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, pieces: Sequence[str]) -> Vocabulary:
-        """Return the vocabulary of pieces in the order of their numbers."""
+        """Return the vocabulary of pieces, numbered in order; ModelError if a special piece is missing."""
         numbers = {piece: number for number, piece in enumerate(pieces)}
         missing = [name for name in (UNKNOWN, BEGIN, END, PADDING) if name not in numbers]
         if missing:
@@ -74,7 +75,7 @@ class Vocabulary:
         return cls(tuple(pieces), numbers, numbers[UNKNOWN], numbers[BEGIN], numbers[END], numbers[PADDING])
 
     def cut(self, text: str) -> Pieces:
-        """Return the pieces of a text.
+        """Return the pieces of a text: number, start and end in the text, and number of the word.
 
         >>> vocabulary = Vocabulary.of(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "dr", "pen", "##n", "."])
         >>> found = vocabulary.cut("Dr. Pénn")

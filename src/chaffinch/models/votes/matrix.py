@@ -47,6 +47,7 @@ class VoteMatrix:
             )
 
     def __len__(self) -> int:
+        """Return the number of tokens."""
         return len(self.codes)
 
     @property
@@ -72,7 +73,7 @@ class VoteMatrix:
         return replace(self, rules=rules, links=links)
 
     def part(self, documents: Ints) -> VoteMatrix:
-        """Return the votes on some documents, in that order."""
+        """Return the matrix of some documents, given by number, in that order."""
         spans = [(int(self.documents[d]), int(self.documents[d + 1])) for d in documents]
         tokens = np.concatenate([np.arange(0), *(np.arange(a, b) for a, b in spans)]).astype(np.int64)
         ends = [self.bounds[(self.bounds > a) & (self.bounds <= b)] - a for a, b in spans]

@@ -128,7 +128,7 @@ class Extractor:
         raise DataError(f"{doc.id}: no candidate has the arguments of this relation; they must be in one sentence")
 
     def _reasons(self, frame: Frame) -> list[Reason]:
-        """Return all features of a frame with their contributions to the log-odds, largest absolute value first."""
+        """Return each feature of a frame with value times weight (log-odds), by falling absolute contribution."""
         named = [
             (view, name) for view, names in zip(self.columns.views, self.columns.names, strict=True) for name in names
         ]

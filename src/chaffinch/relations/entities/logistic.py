@@ -46,7 +46,7 @@ class _Loss(NamedTuple):
 def fit(
     rows: csr_matrix, right: Bools, *, strength: float, start: LogisticWeights | None = None, tolerance: float = ENOUGH
 ) -> LogisticWeights:
-    """Return the weights with the least loss; both classes have the same total weight, and both must occur.
+    """Return the logistic weights of least loss by Newton steps; both classes must occur, each with half the weight.
 
     Loss: strength · Σ c_i log(1 + exp(-y_i s_i)) + ½ |w|², c_i = N / (2 N_class); the bias is not regularised.
     """

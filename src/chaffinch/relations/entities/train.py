@@ -82,7 +82,7 @@ def train(docs: Iterable[Document], schema: Schema, config: Extraction | PhraseH
 def _read(
     docs: Sequence[Document], schema: Schema, config: Extraction, kind: Representation
 ) -> list[DocumentCandidates]:
-    """Read the candidates of documents, `BATCH` documents at a time."""
+    """Return the candidates of all documents, read `BATCH` documents at a time."""
     starts = range(0, len(docs), BATCH)
     return [
         item for start in starts for item in read_candidates(docs[start : start + BATCH], schema, config.layer, kind)
@@ -107,7 +107,7 @@ def _trial(rows: Sequence[Frame], examples: _Examples, views: Sequence[str], str
 def _extractor(
     docs: Sequence[Document], schema: Schema, config: Extraction, examples: _Examples, trials: tuple[_Trial, _Trial]
 ) -> Extractor:
-    """Build the extractor of the best trial, with a report that compares it with the bag of words."""
+    """Fit the best trial on all examples, calibrate it, and report it beside `words`, the bag of words."""
     (best, words), right = trials, examples.right
     weights = fitting.fit(best.matrix, right, strength=best.strength)
     weights = LogisticWeights(weights.values.astype(np.float32).astype(np.float64), weights.bias)

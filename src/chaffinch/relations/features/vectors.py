@@ -58,6 +58,7 @@ class FeatureColumns:
         return cls(tuple(views), tuple(map(tuple, names)), tuple(number))
 
     def __len__(self) -> int:
+        """Return the number of columns over all views."""
         return sum(map(len, self.names))
 
 
@@ -102,7 +103,7 @@ def row(frame: Frame, columns: FeatureColumns) -> list[tuple[int, float]]:
 
 
 def _block(frame: Frame, view: str, known: dict[str, int], length: float) -> list[tuple[int, float]]:
-    """Return (column, value) of one view's features that are in `known`, scaled to this Euclidean length."""
+    """Return (column, value) of one view's known features: 1, or log2(1 + count), scaled to this Euclidean length."""
     counts: dict[int, int] = {}
     for name in VIEWS[view](frame):
         column = known.get(name)
@@ -144,7 +145,7 @@ class Scorer:
         return out
 
     def _table(self) -> FeatureTable:
-        """Return the hash table of the features of compiled views, at most half full."""
+        """Return a hash table from keys of the compiled views' features to columns, at most half full."""
         from chaffinch.relations.features._compiled import _names, _sums
 
         size = 1 << max(10, (2 * len(self._columns)).bit_length())

@@ -115,7 +115,7 @@ class JointExtractor:
         return replace(self, threshold=ranking.threshold_for(self.held.scores, self.held.right, precision))
 
     def _all_relations(self, docs: Iterable[Document]) -> Iterator[tuple[Relation, ...]]:
-        """Yield the tuples of each document, whatever their score."""
+        """Yield each document's relations, also below the threshold; all of a sentence have one score."""
         documents = list(docs)
         for start in range(0, len(documents), BATCH):
             batch = add_parses(documents[start : start + BATCH])
@@ -128,7 +128,7 @@ class JointExtractor:
                 yield tuple(out)
 
     def _read(self, docs: Sequence[Document]) -> Iterator[list[tuple[Line, PhraseReading]]]:
-        """Yield the sentences of each document with their readings, relabelled by the rule if there is one."""
+        """Yield each document's (sentence, reading) pairs; the pairing rule, if any, relabels the readings."""
         found = [list(lines(doc, self.schema, self.config)) for doc in add_parses(docs)]
         readings = iter(self.model.readings([line.input for sentences in found for line in sentences]))
         for sentences in found:
@@ -166,7 +166,7 @@ def _contains(outer: Key, inner: Key) -> bool:
 
 
 def _piece(doc: Document, line: Line, span: Span) -> int | None:
-    """Return the number of the segment in which a span starts; None if the sentence has none."""
+    """Return the index in the line of the segment in which a span starts; None if it starts in none."""
     for n, piece in enumerate(line.pieces):
         if doc.tokens[piece.first, 0] <= span.start < doc.tokens[piece.end - 1, 1]:
             return n
@@ -182,7 +182,7 @@ def assemble_tuples(
     found = [_arguments(doc, line, reading, role, schema, config) for role in range(len(schema.roles))]
 
     def score(chosen: tuple[int, ...]) -> float:
-        """Score how well segments go together: by the model, or by their distance."""
+        """Score one choice per role: the model's pair score, or minus the widest distance in segments."""
         places = [found[role][n][0] for role, n in enumerate(chosen)]
         if model is None or config.pairing == "nearest":
             return -float(max(places) - min(places))
@@ -202,7 +202,7 @@ def assemble_tuples(
 def _arguments(
     doc: Document, line: Line, reading: PhraseReading, role: int, schema: Schema, config: Extraction
 ) -> list[tuple[int, Span]]:
-    """Return the arguments of a role in order, each with its segment: known entities, or runs of labelled segments."""
+    """Return (segment, span) of a role in order: the mentions in labelled segments, or, unmasked, runs of these."""
     labelled = [n for n, mask in enumerate(reading.labels) if mask >> role & 1]
     if config.mask:
         out = []

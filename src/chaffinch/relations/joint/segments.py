@@ -65,7 +65,7 @@ def _domains(piece: Piece, schema: Schema) -> int:
 
 
 def _pieces(doc: Document, first: int, end: int, mentions: Sequence[Mention], kind: Representation) -> list[Piece]:
-    """Cut a sentence into segments with each mention as one word; outside "phrase", a mention is one segment."""
+    """Cut a sentence into segments with each mention as one word; outside "phrase", join what one mention covers."""
     owner: dict[int, Mention] = {}
     for mention in sorted(mentions, key=lambda item: item.end - item.first):  # the longest overwrites the others
         owner.update(dict.fromkeys(range(mention.first, min(mention.end, end)), mention))

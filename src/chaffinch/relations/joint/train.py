@@ -69,7 +69,7 @@ def _extractor(
     read: Sequence[HeldOutReading], docs: Sequence[Document], schema: Schema, config: Extraction,
     learnt: tuple[Model, PairingRule | None, int, int],
 ) -> JointExtractor:  # fmt: skip
-    """Build the extractor from held-out readings and `learnt`: model, rule, tuples across sentences, floor."""
+    """Calibrate and report on held-out readings; `learnt` is model, rule, tuples across sentences, word floor."""
     model, rule, across, floor = learnt
     judged = [(item.reading, _judge(item, schema, config, rule)) for item in read]
     kept = [(reading, right) for reading, right in judged if right]
@@ -89,7 +89,7 @@ def _extractor(
 
 
 def _every(docs: Sequence[Document], schema: Schema, config: Extraction, stated: int) -> Rates | None:
-    """Return the rates of calling every candidate related; None if the model does not see entities."""
+    """Return the rates if every candidate were called related; None if entities are not masked."""
     if not config.mask:
         return None
     found = [candidate.stated for doc in docs for candidate in candidates(doc, schema, layer=config.layer)]
@@ -118,7 +118,7 @@ def _with(config: Extraction, kind: Representation) -> Extraction:
 
 
 def _check(sentences: Sequence[Sentence], schema: Schema, groups: Sequence[str]) -> None:
-    """Raise DataError unless some sentences state the relation, some do not, and there are two groups."""
+    """Raise DataError unless some sentences state the relation, some do not, and there are two or more groups."""
     if not any(sentence.positive for sentence in sentences):
         raise DataError(f"no sentence holds all arguments of a relation {schema.name!r}; the mode joint needs some")
     if all(sentence.positive for sentence in sentences):
@@ -151,7 +151,7 @@ def choose_rule(held: Sequence[HeldOutReading], schema: Schema, config: Extracti
 
 
 def _judge(held: HeldOutReading, schema: Schema, config: Extraction, rule: PairingRule | None) -> list[bool]:
-    """Return for each distinct tuple of a held-out reading whether it is right, after the rule if there is one."""
+    """Return whether each distinct tuple of a held-out reading, relabelled by the rule if any, is stated."""
     reading = held.reading if rule is None else rule.apply(held.reading, len(schema.roles))
     found = assemble_tuples(held.doc, held.line, reading, schema, config)
     keys = dict.fromkeys(schema.key(item.spans) for item in found)

@@ -19,7 +19,7 @@ from chaffinch.text.grouping import Grouping
 
 
 def _discover() -> tuple[Format, ...]:
-    """Return the formats of this folder's modules, in the order in which they are tried on a file."""
+    """Return the formats of this folder's public modules, the least general first, as they are tried on a file."""
     names = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
     modules = [import_module(f"{__name__}.{name}") for name in names]
     found: list[Format] = [form for module in modules for form in getattr(module, "FORMATS", ())]
@@ -89,7 +89,7 @@ def read(
     groups: Mapping[str, str] | None = None,
     must_group: bool = True,
 ) -> Corpus:
-    """Return the documents of a file, folder or archive as a corpus, which reads them on each iteration.
+    """Return the documents of a file, folder or archive as a corpus that reads them on each iteration; or DataError.
 
     `format` is recognised from content when not given. `group` is a regular expression on the document's id
     whose first group (or whole match) is the patient; `groups` maps ids to patients. If they assign a patient to no

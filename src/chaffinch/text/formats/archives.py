@@ -256,7 +256,7 @@ def _add_tar(stream: BinaryIO, members: _Members) -> None:
 
 
 def _noting(ends: list[str]) -> type[tarfile.TarInfo]:
-    """Return a TarInfo class that appends to `ends` the error at a bad header, which tarfile takes for the end."""
+    """Return a TarInfo class that adds to `ends` the name of each header error, as tarfile takes one for the end."""
 
     class Member(tarfile.TarInfo):
         @classmethod

@@ -66,7 +66,7 @@ class Entry:
         return decode(self.content(), self.where)
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Yield (line number, decoded line without its end); a leading byte order mark is dropped."""
+        """Yield (line number from 1, decoded line without its end and byte order mark); DataError if unreadable."""
         try:
             with self.open() as stream:
                 for number, raw in enumerate(stream, start=1):
@@ -78,7 +78,7 @@ class Entry:
             raise read_error(self.where, error) from None
 
     def head(self, size: int = 65536) -> bytes:
-        """Return the first `size` bytes, for recognising the format."""
+        """Return the first `size` bytes, for recognising the format; raise DataError if the file cannot be read."""
         try:
             with self.open() as stream:
                 return stream.read(size)
@@ -159,6 +159,7 @@ class Losses:
             self.counts[what] += number
 
     def __bool__(self) -> bool:
+        """Tell whether anything was lost."""
         return bool(self.counts)
 
 
@@ -334,7 +335,7 @@ def sync(path: Path) -> None:
 
 
 def output_file(folder: Path, name: str, suffix: str) -> Path:
-    """Return the path for a document of that id inside a folder, and make its parents.
+    """Return `folder/name + suffix` and make its parents; DataError if the name is unsafe or the file exists.
 
     Ids may contain slashes. DataError if the id would lead outside the folder, is hidden, or is already taken.
     """

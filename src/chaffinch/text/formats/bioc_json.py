@@ -42,7 +42,7 @@ class BiocJson:
             yield from record_units(file, _records(file), partial(parse_record, options), "document")
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write one collection, with one line for each document."""
+        """Write one collection, one line per document, to `target`; return the number of documents."""
         count = 0
         with target.open("wb") as stream:
             stream.write(_HEADER)
@@ -54,7 +54,7 @@ class BiocJson:
 
 
 def _keeps(value: object) -> bool:
-    """Tell whether a value comes back from JSON unchanged."""
+    """Tell whether a value other than None comes back from JSON with the same type and value."""
     try:
         back: object = msgspec.json.decode(msgspec.json.encode(value))
     except (TypeError, msgspec.MsgspecError, OverflowError, RecursionError):
@@ -63,7 +63,7 @@ def _keeps(value: object) -> bool:
 
 
 def _records(file: Entry) -> Iterator[Record[dict[str, Any]]]:
-    """Yield the documents of a file: of one JSON value, else of JSON lines."""
+    """Yield the documents of one JSON value, or else of JSON lines; DataError if one has no "passages"."""
     try:
         content = msgspec.json.decode(file.content().removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -77,7 +77,7 @@ def _records(file: Entry) -> Iterator[Record[dict[str, Any]]]:
 
 
 def _documents(part: Any) -> list[Any]:
-    """Return the documents inside a JSON value: a collection, an object with one list, or the value itself."""
+    """Return "documents" or the only list of a JSON object without "passages"; else the value alone."""
     if isinstance(part, dict) and "passages" not in part:
         lists = [part["documents"]] if "documents" in part else list(part.values())
         if len(lists) == 1 and isinstance(lists[0], list):
@@ -86,7 +86,7 @@ def _documents(part: Any) -> list[Any]:
 
 
 def _record_lines(file: Entry) -> Iterator[Record[dict[str, Any]]]:
-    """Yield the document of each line, as the bioc library streams them."""
+    """Yield the document of each line that is not blank; DataError if it is not JSON with "passages"."""
     for number, line in file.lines():
         if line.strip():
             try:

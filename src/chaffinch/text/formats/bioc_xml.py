@@ -44,7 +44,7 @@ class BiocXml:
             yield from record_units(file, records, partial(parse_record, options), "document")
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write one collection with all documents."""
+        """Write one collection, with illegal characters replaced and counted; return the number of documents."""
         count = 0
         with target.open("wb") as stream, etree.xmlfile(stream, encoding="UTF-8") as xml:
             xml.write_declaration()
@@ -65,7 +65,7 @@ def _keeps(value: object) -> bool:
 
 
 def _record(element: Element) -> dict[str, Any]:
-    """Return an XML document, passage or sentence as a dict of the form of BioC JSON."""
+    """Return an XML document, passage or sentence, with those below it, as a dict of the form of BioC JSON."""
     record: dict[str, Any] = {
         "line": line_of(element),
         "infons": _infons(element),
@@ -107,7 +107,7 @@ def _relation_record(element: Element) -> dict[str, Any]:
 
 
 def _document(record: Mapping[str, Any], losses: Losses) -> Element:
-    """Return the XML element of a document's record; count characters that XML cannot hold."""
+    """Return the XML element of a document's record; replace and count characters that XML cannot hold."""
     top = etree.Element("document")
     _add(top, "id", record["id"], losses)
     _add_infons(top, record, losses)

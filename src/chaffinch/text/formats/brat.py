@@ -106,7 +106,7 @@ def _read_pair(text: Entry, annotated: Entry | None) -> bytes:
 
 
 def _parse_pair(stem: str, where: str, annotated: str | None, options: ReadOptions, content: bytes) -> Document:
-    """Return the document of the bytes that `_read_pair` made."""
+    """Return the document of `_read_pair`'s bytes: text, and spans and relations if annotated; or DataError."""
     end = 8 + int.from_bytes(content[:8], "big")
     text = decode(content[8:end], where)
     layers, relations = {}, []
@@ -133,7 +133,7 @@ def _parse_pair(stem: str, where: str, annotated: str | None, options: ReadOptio
 
 
 def _parse(file: Entry, text: str, losses: Losses) -> _Annotations:
-    """Parse the lines of an .ann file; lines of other kinds are counted as lost."""
+    """Parse T, N and R lines of an .ann file; known other kinds are counted as lost, unknown ones a DataError."""
     found = _Annotations()
     for number, line in file.lines():
         if not line.strip():
@@ -159,7 +159,7 @@ def _parse(file: Entry, text: str, losses: Losses) -> _Annotations:
 
 
 def _span(rest: str, text: str, losses: Losses) -> Span:
-    """Return the span of a T line: `LABEL START END[;START END…]<tab>QUOTED TEXT`."""
+    """Return the span that covers a T line's fragments; DataError if malformed or the quoted text differs."""
     columns = rest.split("\t", 1)
     label, _, places = columns[0].partition(" ")
     if len(columns) != 2 or not label or not places:
@@ -181,7 +181,7 @@ def _span(rest: str, text: str, losses: Losses) -> Span:
 
 
 def _concept(rest: str, losses: Losses) -> tuple[str, str]:
-    """Return the target and the concept of an N line: `Reference TARGET DATABASE:ID<tab>NAME`."""
+    """Return (target, concept) of an N line `Reference TARGET DATABASE:ID<tab>NAME`; DataError if malformed."""
     columns = rest.split("\t", 1)
     parts = columns[0].split(" ")
     if len(parts) != 3 or not parts[2]:
@@ -210,7 +210,7 @@ def _relation(parsed: tuple[int, str, Roles], spans: dict[str, Span], where: str
 
 
 def _lines(doc: Document, options: WriteOptions) -> str:
-    """Return the content of the .ann file: T lines, then N, then R."""
+    """Return the content of the .ann file, T lines, then N, then R; count what brat cannot hold."""
     spans = options.spans(doc)
     options.drop_from_spans(spans, "score", "source")
     lines, concepts, written = [], [], []
@@ -234,7 +234,7 @@ def _lines(doc: Document, options: WriteOptions) -> str:
 
 
 def _places(span: Span, text: str) -> tuple[str, str]:
-    """Return offsets and quoted text of a span, one fragment for each line; blank lines at its ends stay inside."""
+    """Return offsets and quoted text of a span, one fragment per line; line ends at its edges stay inside."""
     inner = text[span.start : span.end]
     cuts = [0, len(inner)]
     for gap in re.finditer(r"[\r\n]+", inner):

@@ -152,7 +152,7 @@ class ColumnFormat:
 
 
 def _blocks(file: Entry, name: str, options: ReadOptions) -> Iterator[Record[_Block]]:
-    """Yield the documents of a file, cut at -DOCSTART-, or without marks as the options say."""
+    """Yield a file's documents, cut at -DOCSTART- or, without marks, by number of sentences; errors for bad rows."""
     layout: ColumnLayout | None = None
     known = {"O"}
     block = _Block(1)
@@ -252,7 +252,7 @@ def _check_tag(tag: str, file: Entry, number: int) -> None:
 
 
 def _document(options: ReadOptions, otherwise: str, block: _Block) -> Document:
-    """Return the document of a block of rows; `otherwise` is its id if the mark has none."""
+    """Return the document of a block, other columns and an unusual mark as meta; `otherwise` is the id without one."""
     layout = block.layout
     text, tokens, sentences = lay_out(block.words, block.sizes)
     name = otherwise if block.mark is None else _id_of_mark(block.mark, otherwise)
@@ -275,7 +275,7 @@ def _conll_meta(doc: Document) -> Mapping[str, Any]:
 
 
 def _columns(doc: Document) -> list[list[str]] | None:
-    """Return the columns between token and tag, or None if they do not fit the tokens."""
+    """Return the meta's columns between token and tag, [] without any; None if they do not fit the tokens."""
     columns = doc.meta.get("columns", {})
     if not isinstance(columns, Mapping) or list(columns) != [str(i) for i in range(1, len(columns) + 1)]:
         return None
@@ -303,7 +303,7 @@ def _middle_columns(doc: Document, layout: ColumnLayout, losses: Losses) -> list
 
 
 def _mark(doc: Document, otherwise: str, layout: ColumnLayout) -> str:
-    """Return the -DOCSTART- line as it was read if it still fits the id, else a new one."""
+    """Return the -DOCSTART- line as it was read if it still gives the document's id, else a new one."""
     mark = _conll_meta(doc).get("mark")
     if not isinstance(mark, str) or "\n" in mark or mark.endswith("\r") or not _is_mark(_cells(mark)):
         return layout.mark(doc.id, otherwise)
@@ -327,7 +327,7 @@ def _note_meta_losses(doc: Document, mark: str | None, layout: ColumnLayout, los
 
 
 def _clean(cell: str, layout: ColumnLayout, losses: Losses, what: str) -> str:
-    """Replace by "_" what would break a row (tabs, line feeds, an empty cell, a mark), and count it as lost."""
+    """Replace by "_" what would break a row (separators, an empty cell, a mark), and count the cell as lost."""
     bad = "\t\n" if layout.separator == "\t" else "\t\n "
     kept = cell.translate(dict.fromkeys(map(ord, bad), "_")) if any(c in cell for c in bad) else cell
     if what == "labels":

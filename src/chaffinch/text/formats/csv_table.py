@@ -111,7 +111,7 @@ def _index_of_first(wanted: Iterable[str], names: Sequence[str]) -> int | None:
 
 
 def _delimiter(header: str, wanted: ColumnChoice = _NO_CHOICE) -> str:
-    """Return the delimiter by which the header has a text column (or those in `wanted`); "" if none."""
+    """Return the first delimiter that gives the header a usual text column, or one in `wanted`; "" if none."""
     texts = [name.strip().lower() for name in wanted.texts] or TEXT_NAMES
     for delimiter in _DELIMITERS:
         try:
@@ -150,7 +150,7 @@ class _Header:
 
 
 def _choose(wanted: ColumnChoice, file: Entry) -> ChosenColumns:
-    """Return the columns of a file, by its header and its first rows; ConfigError if they are not sure."""
+    """Choose a file's columns by header and first rows; ConfigError if unsure, DataError if no row can be read."""
     sample: list[list[str]] = []
     try:
         for row, delimiter in islice(_split_rows(file, wanted), SAMPLE + 1):
@@ -192,7 +192,7 @@ def _row_units(
 
 
 def _split_rows(file: Entry, wanted: ColumnChoice) -> Iterator[tuple[_RawRow, str]]:
-    """Yield each row that is not blank as raw bytes, header first, with the file's delimiter.
+    """Yield (raw row, the file's delimiter), header first, blank rows left out; DataError if unreadable.
 
     Bytes are read as Latin-1, which has the same quotes and delimiters, so that invalid UTF-8 spoils one row only.
     """
@@ -236,7 +236,7 @@ def _invalid(where: str, line: int) -> DataError:
 
 @lru_cache(maxsize=16)
 def _columns(header: _Header) -> tuple[list[str], ChosenColumns, str | None]:
-    """Return all column names, the chosen ones, and the column of spans; raise DataError if unsure."""
+    """Return all column names, the chosen ones, and the spans' column or None; DataError if unsure or repeated."""
     names = header.row.cells(header.delimiter, header.where)
     if isinstance(header.chosen, str):
         raise DataError(header.chosen, path=header.where, line=header.row.line)
@@ -264,7 +264,7 @@ def _parse_row(header: _Header, line: int, name: str, options: ReadOptions, cont
 def _document(
     row: Mapping[str, str], chosen: ChosenColumns, spans: str | None, number: str, options: ReadOptions
 ) -> Document:
-    """Return the document of a row; `number` is its id if there is no id column."""
+    """Return the document of a row; `number` is its id without an id column; DataError if "spans" is no list."""
     cell = row[spans] if spans is not None else ""
     listed = cell.lstrip().startswith("[")
     if cell and not listed and spans is not None and spans.strip().lower() == "spans":
@@ -298,7 +298,7 @@ def _json(cell: str) -> Any:
 
 
 def _row(doc: Document, options: WriteOptions) -> dict[str, str]:
-    """Return a document as a CSV row; count what it cannot hold."""
+    """Return a document as a CSV row under its own column names if it has them; count what it cannot hold."""
     options.drop(doc, "soft", "relations", "given")
     columns = options.columns_of(doc, FAMILY)
     name, texts = (None, {"text": doc.text}) if columns is None else (columns.id, columns.cut(doc.text))

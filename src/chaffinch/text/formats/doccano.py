@@ -82,7 +82,7 @@ class Doccano:
 
 
 def _document(record: Mapping[str, Any], number: str, options: ReadOptions) -> Document:
-    """Return the document of a doccano record; `number` is its id if it has none."""
+    """Return the document of a doccano record; `number` is its id if it has none; DataError if it is malformed."""
     text = record.get("text", record.get("data"))
     if not isinstance(text, str):
         raise DataError('has no "text"; expected an object with "text" and "label" or "entities"')
@@ -122,7 +122,7 @@ def _relation(item: RelationRecord, by_id: Mapping[int | str, Span]) -> Relation
 
 
 def _record(doc: Document, options: WriteOptions) -> dict[str, Any]:
-    """Return a document as a doccano record, with entities and relations, or with plain labels."""
+    """Return a doccano record with entities if there are relations, else plain labels; count what is lost."""
     options.drop(doc, "soft", "given")
     record: dict[str, Any] = {"id": doc.id, "text": doc.text}
     spans: Sequence[Span] = ()

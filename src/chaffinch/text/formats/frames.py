@@ -20,7 +20,7 @@ def from_pandas(
     id: str | None = None,  # noqa: A002  (the field's name)
     patient: str | None = None,
 ) -> Corpus:
-    """Return a document for each row of a data frame; columns that are not named become meta fields.
+    """Return a corpus with a document per row, other columns as meta; ConfigError or DataError for bad columns.
 
     Without `id`, a document's id is its row's label in the index.
     """
@@ -31,6 +31,7 @@ def from_pandas(
     others = [column for column in columns if column not in (text, id, patient)]
 
     def walk() -> Iterator[Document]:
+        """Yield a document for each row; raise DataError if its text is not a string."""
         for label, row in zip(frame.index.tolist(), frame.to_dict("records"), strict=True):
             value = row[text]
             if not isinstance(value, str):
@@ -46,7 +47,7 @@ def from_pandas(
 
 
 def to_pandas(documents: Iterable[Document], *, layer: str | None = None, spans: bool = False) -> Any:
-    """Return a data frame with a row for each document, or with `spans` for each span of a layer.
+    """Return a frame with a row per document, or per span of a layer with `spans`; MissingExtraError if no pandas.
 
     Documents have the columns id, text and patient, meta fields, and, with a layer, "spans": a list of dictionaries.
     """
@@ -79,7 +80,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def from_datasets(dataset: Any, *, layer: str = "gold", text: str = "text") -> Corpus:
-    """Return a document for each row of a Hugging Face dataset: token and tag lists, or a text column.
+    """Return a corpus of a Hugging Face dataset's rows (tokens and tags, or text); ConfigError without either.
 
     Tags that are numbers get their names from the dataset's features.
     """
@@ -88,6 +89,7 @@ def from_datasets(dataset: Any, *, layer: str = "gold", text: str = "text") -> C
     options = ReadOptions(layer=layer, tag_names=_tag_names(dataset.features))
 
     def walk() -> Iterator[Document]:
+        """Yield a document for each row: of its tokens and tags if it has tokens, else of its text."""
         for number, row in enumerate(dataset):
             if "tokens" in row:
                 yield document_of({key: value for key, value in row.items() if value is not None}, str(number), options)
@@ -109,7 +111,7 @@ def _tag_names(features: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def to_datasets(documents: Iterable[Document], *, layer: str | None = None) -> Any:
-    """Return a Hugging Face dataset with the columns id, tokens and ner_tags; the tags are numbers with names."""
+    """Return a Hugging Face dataset of id, tokens, ner_tags (named numbers); MissingExtraError if not installed."""
     try:
         import datasets
     except ImportError:

@@ -68,7 +68,7 @@ class TokenLists:
 
 
 def document_of(record: Mapping[str, Any], number: str, options: ReadOptions) -> Document:
-    """Return the document of a record of token and tag lists; `number` is its id if the record has none."""
+    """Return the document of token and tag lists; `number` is its id if it has none; DataError without tokens."""
     if "tokens" not in record:
         raise DataError(f'has no "tokens"; expected an object with "tokens" and one of {", ".join(_TAGS)}')
     words = convert(record["tokens"], list[str])
@@ -92,7 +92,7 @@ def document_of(record: Mapping[str, Any], number: str, options: ReadOptions) ->
 
 
 def read_sizes(record: Mapping[str, Any], length: int) -> list[int]:
-    """Return the sizes of the sentences of a token list: those in its "sentences", else one for all tokens."""
+    """Return the sentences' sizes in "sentences", else one for all; DataError if they do not add up to `length`."""
     if "sentences" not in record:
         return [length] if length else []
     sizes = convert(record["sentences"], list[int])
@@ -122,7 +122,7 @@ def _tag_names(key: str, tags: Sequence[str | int], names: Sequence[str], length
 
 
 def _record(doc: Document, options: WriteOptions) -> dict[str, Any]:
-    """Return a document as a record of token and tag lists; count what it cannot hold."""
+    """Return a document as a record of token and tag lists (IOB2); count what it cannot hold."""
     words, sizes = doc.words(), sentence_sizes(doc)
     note_layout(doc, words, sizes, options.losses)
     reserved = (*_RESERVED, "ner_tags") if doc.layers else (*_RESERVED, *_TAGS)

@@ -107,7 +107,7 @@ class Records:
         return match[1] if match else None
 
     def _parse(self, options: ReadOptions, name: str, where: str, content: bytes) -> Document:
-        """Parse the XML of a file into a document named `name`; `where` is for messages."""
+        """Parse a file's XML into a document with the id `name`; raise DataError with `where` if it is broken."""
         root = parse(content, where)
         try:
             return self._document(root, name, options)
@@ -115,7 +115,7 @@ class Records:
             raise error.at(where) from None
 
     def _document(self, root: Element, name: str, options: ReadOptions) -> Document:
-        """Return the document of a parsed XML record: its text, and its tags as spans."""
+        """Return a parsed record's text, with its tags as spans; DataError if it has no <TEXT>."""
         content = root.find("TEXT")
         if content is None:
             raise DataError("has no <TEXT> below its root element; is it of another format?", line=line_of(root))

@@ -135,7 +135,7 @@ def _parse_quietly(line: bytes) -> dict[str, Any] | None:
 def document_of(
     record: Mapping[str, Any], number: str, options: ReadOptions, chosen: ChosenColumns | None = None
 ) -> Document:
-    """Return the document of a JSON object; `number` is its id if the object has none.
+    """Return the document of a JSON object, by chosen columns if any; `number` is its default id; or DataError.
 
     `chosen` are the fields of text, id and patient, if they are not called as in our own files.
     """
@@ -160,7 +160,7 @@ def document_of(
 
 
 def _document(record: Mapping[str, Any], number: str, options: ReadOptions) -> Document:
-    """Return the document of a JSON object that has our own field names."""
+    """Return the document of an object with our field names, also a short list of spans; `number` is a default id."""
     known = convert(record, DocumentRecord)
     layers = {name: spans_of(items) for name, items in (known.layers or {}).items()}
     short = next((key for key in _SHORT if isinstance(record.get(key), list)), None)
@@ -196,7 +196,7 @@ def soft_of(item: SoftRecord) -> Soft:
 
 
 def record_of(doc: Document) -> dict[str, Any]:
-    """Return a document as a JSON object."""
+    """Return a document as a JSON object; empty parts are left out, tokens kept only if they were given."""
     record: dict[str, Any] = {"id": doc.id, "text": doc.text}
     if doc.group is not None:
         record["group"] = doc.group
@@ -235,7 +235,7 @@ def soft_record(soft: Soft) -> dict[str, Any]:
 
 
 def relation_record(relation: Relation) -> dict[str, Any]:
-    """Return a relation as a JSON object."""
+    """Return a relation as a JSON object; a score of 1 and an empty source are left out."""
     arguments = [
         {"role": a.role, "spans": [span_record(span) for span in a.spans], "concept": a.concept}
         for a in relation.arguments

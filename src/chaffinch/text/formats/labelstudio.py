@@ -94,7 +94,7 @@ class LabelStudio:
             yield from record_units(file, _tasks(file, files), partial(_parse_task, options), "task")
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write one task per document, with offsets in code points."""
+        """Write a JSON list with one task per document, offsets in code points; return their number."""
         encoder = msgspec.json.Encoder()
         count = 0
         with target.open("wb") as stream:
@@ -138,7 +138,7 @@ def _document(task: Task, number: str, options: ReadOptions) -> Document:
 
 
 def _tasks(file: Entry, files: Sequence[Entry]) -> Iterator[Record[Any]]:
-    """Yield the tasks of a file as records; raise DataError if it is no JSON list."""
+    """Yield the tasks of a file as records with default ids; raise DataError if it is no JSON list."""
     try:
         tasks = msgspec.json.decode(file.content().removeprefix(BOM))
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -155,7 +155,7 @@ def _parse_task(options: ReadOptions, name: str, task: Any) -> Document:
 
 
 def _results(task: Task, options: ReadOptions) -> dict[str, AnnotationResult]:
-    """Return {layer name: annotation or prediction} of a task."""
+    """Return {layer: annotation or prediction} of a task; cancelled annotations are left out and counted."""
     valid = [result for result in task.annotations if not result.was_cancelled]
     options.losses.add("cancelled annotations", len(task.annotations) - len(valid))
     found = {options.layer if n == 1 else f"annotation:{n}": result for n, result in enumerate(valid, start=1)}
@@ -177,7 +177,7 @@ def _regions(result: AnnotationResult, losses: Losses) -> list[tuple[LabelItem, 
 
 
 def _text_key(data: Mapping[str, Any], items: Sequence[LabelItem]) -> str:
-    """Return the field with the text: the one that the first region names, else "text", else the only string."""
+    """Return the field the first region names, else "text", else the only string; DataError with none or several."""
     texts = [key for key, value in data.items() if isinstance(value, str)]
     for key in (*(item.to_name for item in items[:1]), "text"):
         if key in texts:
@@ -190,7 +190,7 @@ def _text_key(data: Mapping[str, Any], items: Sequence[LabelItem]) -> str:
 
 
 def _offset_counter(text: str, regions: Sequence[RegionValue]) -> Callable[[int], int]:
-    """Return a function from the task's offsets to code points: identity if regions fit so, else from UTF-16."""
+    """Return how offsets become code points: unchanged if regions fit, else from UTF-16; DataError if neither."""
     units = np.zeros(1, np.int64)  # how many units there are before each character
 
     def of_units(offset: int) -> int:
@@ -214,7 +214,7 @@ def _fits(text: str, start: int, end: int, wanted: str | None) -> bool:
 
 
 def _relations(items: Iterable[LabelItem], regions: Mapping[str, Sequence[Span]], losses: Losses) -> Iterator[Relation]:
-    """Yield the relations between labelled regions; count those of other regions as lost."""
+    """Yield relations between the first spans of labelled regions, one per label; count the others as lost."""
     for item in items:
         if item.type != "relation":
             continue
@@ -231,7 +231,7 @@ def _relations(items: Iterable[LabelItem], regions: Mapping[str, Sequence[Span]]
 
 
 def _task(doc: Document, number: int, options: WriteOptions) -> dict[str, Any]:
-    """Return a document as a task with annotations and predictions; count what it cannot hold."""
+    """Return a document as a task; gold and "annotation:n" layers are annotations, others predictions; count losses."""
     options.drop(doc, "soft", "given")
     gold = options.layer or "gold"
     options.losses.add("names of layers", gold != "gold" and gold in doc.layers)
@@ -265,7 +265,7 @@ def _relations_by_layer(doc: Document, losses: Losses) -> dict[str, list[Relatio
 
 
 def _items(doc: Document, name: str, relations: Sequence[Relation], losses: Losses) -> list[dict[str, Any]]:
-    """Return a layer's spans and relations as items of a task's result."""
+    """Return a layer's spans and binary relations as items of a task's result; count what they cannot hold."""
     spans = doc.layers[name]
     WriteOptions(losses).drop_from_spans(spans, "source", "concept")
     found: list[dict[str, Any]] = []

@@ -73,7 +73,7 @@ class Parquet:
             yield from record_units(file, records, partial(_document, options, chosen[index]))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write row groups of at most `_ROWS` documents and about `_CHARS` characters."""
+        """Write in row groups, by the first document's columns if it has them; return the number of documents."""
         pa, pq = _pyarrow()
         documents = iter(documents)
         first = next(documents, None)
@@ -168,7 +168,7 @@ def _write_columns(documents: Iterable[Document], target: Path, options: WriteOp
 
 
 def _row_by_columns(doc: Document, options: WriteOptions) -> dict[str, Any]:
-    """Return the row of a document under the names of its columns; spans are structs in a column "spans"."""
+    """Return a document's row under the names of its columns; DataError if it has none; count losses."""
     columns = options.columns_of(doc, PARQUET.name)
     if columns is None:
         raise DataError("documents with columns and without cannot be written to one file; write two files")
@@ -215,7 +215,7 @@ def _choose(wanted: ColumnChoice, file: Entry) -> ChosenColumns:
 
 
 def _look(file: Entry) -> tuple[_Kind, list[str], list[dict[str, Any]]]:
-    """Return a file's kind (ours, words, or other), column names and first rows."""
+    """Return a file's kind (ours, tokens or other), column names and first rows; DataError if it is damaged."""
     pa, pq = _pyarrow()
     try:
         with file.open() as stream:
@@ -229,7 +229,7 @@ def _look(file: Entry) -> tuple[_Kind, list[str], list[dict[str, Any]]]:
 def _records(
     file: Entry, files: Sequence[Entry], chosen: ChosenColumns | str
 ) -> Iterator[Record[tuple[_Kind, dict[str, Any]]]]:
-    """Yield every row, with the kind of its file; DataError if its columns could not be chosen."""
+    """Yield every row with its file's kind; DataError if columns could not be chosen or the file is damaged."""
     pa, pq = _pyarrow()
     if isinstance(chosen, str):
         raise DataError(chosen, path=file.where)
@@ -249,7 +249,7 @@ def _records(
 def _document(
     options: ReadOptions, chosen: ChosenColumns | str, name: str, value: tuple[_Kind, dict[str, Any]]
 ) -> Document:
-    """Return the document of a row, by way of the equivalent JSON object."""
+    """Return the document of a row by its file's kind and chosen columns; DataError if a text is no string."""
     kind, row = value
     plain = replace(options, columns=ColumnChoice())
     if isinstance(chosen, ChosenColumns) and (kind == "other" or options.columns):
@@ -276,7 +276,7 @@ def _kind_of(pa: Any, schema: Any) -> _Kind:
 
 
 def _native_record(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON object of a row that Chaffinch wrote."""
+    """Return the JSON object of a row that Chaffinch wrote; DataError if a cell that must be JSON is not."""
     record = {name: row.get(name) for name in ("id", "text", "group")}
     record["layers"] = dict(row["layers"] or ())
     for name in ("tokens", "sentences"):

@@ -89,7 +89,7 @@ class PubTator:
 
 
 def _blocks(file: Entry, options: ReadOptions) -> Iterator[Record[_Block]]:
-    """Yield the documents of a file, each from its |t| line to the next one."""
+    """Yield the documents of a file, each from its |t| line to the next one; DataError for a line that fits none."""
     block: _Block | None = None
     line = 0
     try:
@@ -140,7 +140,7 @@ def _take_mention(block: _Block, columns: Sequence[str], options: ReadOptions) -
 
 
 def _document(options: ReadOptions, name: str, block: _Block) -> Document:
-    """Return the document of a block of lines."""
+    """Return the document of a block of lines: text, spans as a layer, relations with all mentions."""
     mentions = mentions_by_concept(sorted(block.spans))
     return Document.make(
         block.text,
@@ -163,7 +163,7 @@ def _relation(label: str, concepts: Sequence[str], mentions: Mapping[str, tuple[
 
 
 def _lines(doc: Document, options: WriteOptions) -> Iterator[str]:
-    """Yield the lines of one document; a line end that cannot be kept becomes a blank, so that offsets stay valid."""
+    """Yield the lines of one document; line ends that cannot be kept become blanks; count what is lost."""
     spans = options.spans(doc)
     options.drop_from_spans(spans, "score", "source")
     name = _clean(doc.id, r"[|\t\r\n\ufeff]", "ids", options) or "_"
@@ -204,7 +204,7 @@ def _concepts(relation: Relation) -> list[str] | None:
 
 
 def _individual(doc: Document, spans: Sequence[Span], options: WriteOptions) -> dict[tuple[int, int, str], str]:
-    """Return {(start, end, label): seventh column} kept in the meta; count other meta as lost."""
+    """Return {(start, end, label): seventh column} in the meta, for spans there are; count other meta as lost."""
     stored = doc.meta.get(_INDIVIDUAL, ())
     keys = {(span.start, span.end, span.label) for span in spans}
     found: dict[tuple[int, int, str], str] = {}

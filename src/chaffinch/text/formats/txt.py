@@ -43,7 +43,7 @@ class PlainText:
 
 
 def _document(options: ReadOptions, stem: str, where: str, content: bytes) -> Document:
-    """Return a document of the file's text, with the file's stem as its id."""
+    """Return a document of the file's decoded text, with `stem` as its id; DataError with `where` if it is bad."""
     try:
         return Document.make(decode(content, where), id=stem, split=options.split, max_chars=options.max_chars)
     except DataError as error:

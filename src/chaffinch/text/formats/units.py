@@ -111,7 +111,7 @@ def same_bytes(content: bytes) -> bytes:
 
 
 def _lines(file: Entry) -> Iterator[tuple[int, bytes]]:
-    """Yield (line number, bytes with line end) of the lines that are not blank."""
+    """Yield (line number from 1, bytes with line end) of lines that are not blank; DataError if unreadable."""
     try:
         with file.open() as stream:
             for number, line in enumerate(stream, start=1):

@@ -33,7 +33,7 @@ _OTHER_PACKED = "is packed in a way that is not read here; unpack it first"
 
 
 def walk_input(path: Path, *, follow: bool = True) -> InputTree:
-    """Return all items at a path, sorted by name; the path is a file, a folder, a .gz, .zip or .tar(.gz).
+    """Return all items of a file, folder or archive, sorted by name; DataError if the path does not exist.
 
     Without `follow`, links that lead out of a folder are excluded; the path itself may always be a link.
     """

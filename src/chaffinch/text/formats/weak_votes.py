@@ -127,7 +127,7 @@ def _parse_item(options: ReadOptions, name: str, value: tuple[list[str] | None, 
 
 
 def _source_names(file: Entry, meta: Entry | None) -> list[str] | None:
-    """Return the source names in the meta.json beside a file, among the input or on disk; None if there is none."""
+    """Return the sources in the meta.json given or beside the file; None without one; DataError if malformed."""
     where, content = "", b""
     beside = Path(file.where).parent / _META
     if meta is not None:
@@ -143,7 +143,7 @@ def _source_names(file: Entry, meta: Entry | None) -> list[str] | None:
 
 
 def _document(item: VotedSentence, key: str, names: Sequence[str] | None, options: ReadOptions) -> Document:
-    """Return the document of an item, with a layer of votes per source."""
+    """Return an item's document, a layer of votes per source (`names`, or numbers); DataError if counts differ."""
     words = convert(item.data.get("text"), list[str])
     sizes = read_sizes(item.data, len(words))
     text, tokens, sentences = lay_out(words, sizes)
@@ -169,14 +169,14 @@ def _document(item: VotedSentence, key: str, names: Sequence[str] | None, option
 
 
 def _by_source(rows: Sequence[Sequence[Any]], length: int) -> list[list[Any]]:
-    """Return tags by source, from rows of tags by token."""
+    """Turn rows of tags by token into lists by source; DataError unless there are `length` rows of one size."""
     if len(rows) != length or len({len(row) for row in rows}) > 1:
         raise DataError(f'"weak_labels" must have {length} rows, one per token, with one tag per source in each')
     return [list(column) for column in zip(*rows, strict=True)]
 
 
 def _spans(found: Sequence[Any], tokens: Offsets) -> Iterator[Span]:
-    """Yield the spans of [first token, end token, label] lists, or of tags, one per token."""
+    """Yield the spans of [first, end, label] token lists, or of tags per token; DataError if they do not fit."""
     if any(isinstance(tag, str) for tag in found):
         tags = convert(found, list[str])
         if len(tags) != len(tokens) or not all(map(TAG.fullmatch, tags)):
@@ -190,7 +190,7 @@ def _spans(found: Sequence[Any], tokens: Offsets) -> Iterator[Span]:
 
 
 def _item(doc: Document, options: WriteOptions) -> dict[str, Any]:
-    """Return the item of a document, with the votes of its sources still by name."""
+    """Return the item of a document with votes in "votes" by source name; count what it cannot hold."""
     words, sizes = doc.words(), sentence_sizes(doc)
     note_layout(doc, words, sizes, options.losses)
     options.drop(doc, "soft", "relations")

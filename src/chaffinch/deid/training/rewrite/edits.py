@@ -59,6 +59,7 @@ class Marked:
         return Marked(text, tuple(filter(None, (_tight(text, moves.move(span)) for span in self.spans))))
 
     def __repr__(self) -> str:
+        """Return the numbers of characters and spans, never text."""
         return f"Marked({len(self.text)} characters, {len(self.spans)} spans)"
 
 

@@ -61,7 +61,7 @@ class Redrawer:
         return Marked.of(doc, layer).apply_edits(edits)
 
     def _draw(self, label: str, old: str, surrogate: str, rng: np.random.Generator) -> str:
-        """Draw the new text of an identifier: the old one, one of another corpus, an age, or the surrogate."""
+        """Draw an identifier's new text: the old one, one lent by another corpus, an age, or the surrogate."""
         if rng.random() < KEPT:
             return old
         if label in self.lent and rng.random() < BORROWED[label]:

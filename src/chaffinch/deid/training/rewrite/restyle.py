@@ -61,7 +61,7 @@ def dictate(note: Marked, rng: np.random.Generator) -> Marked:
 
 
 def _say(note: Marked, found: re.Match[str], rng: np.random.Generator, said: float) -> str:
-    """Return what is said for a number, a mark or a line's end."""
+    """Return what a speaker says for a number, mark or line end: words in blanks, or only a blank, or nothing."""
     sign, text = found[0], note.text
     before, after = text[found.start() - 1 : found.start()], text[found.end() : found.end() + 1]
     if sign[0].isdigit():

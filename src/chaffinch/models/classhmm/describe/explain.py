@@ -71,7 +71,7 @@ def _word(doc: Document, token: int) -> str:
 
 
 def _leads(model: Model, path: Ints, shown: range) -> tuple[Lead, ...]:
-    """Return descriptions of a path's states and the tags that follow there; empty if the model has no descriptions."""
+    """Return each described state on the shown path with the shares of the tags next to follow; () if undescribed."""
     if model.substructure is None:
         return ()
     labels, names = model.labels, state_names(model.labels)
@@ -86,7 +86,7 @@ def _leads(model: Model, path: Ints, shown: range) -> tuple[Lead, ...]:
 
 
 def _subtag(name: str, described: Mapping[str, State]) -> Subtag:
-    """Return a state in the form in which paths describe sub-tags."""
+    """Return a described state as a `Subtag`, with words and features as shares of its tokens."""
     state = described[name]
     shares = [
         [(trait.name, trait.tokens / max(state.tokens, 1)) for trait in listed]

@@ -106,7 +106,7 @@ class StateFeatures:
     def describe_states(
         self, states: Ints, class_states: Ints
     ) -> Iterator[tuple[tuple[Trait, ...], tuple[Trait, ...]]]:
-        """Yield each class state's words and features by lift, given the state of every token (M,)."""
+        """Yield (words, features) by lift for each class state, given all tokens' states (M,); only publishable."""
         here = np.isin(states, class_states)
         words, features = self.publishable(here)
         number = np.searchsorted(class_states, states[here])
@@ -137,7 +137,7 @@ class StateFeatures:
         return np.sort(found[used[found]])
 
     def name(self, feature: int) -> str:
-        """Return a feature in words, as the first type that shows it has it."""
+        """Return a feature in words, as it is true of the first word type that has it."""
         q = int(self.sample[feature])
         v = int(np.searchsorted(self.seen.lists, q, side="right")) - 1
         begin = int(self.seen.lists[v])
@@ -161,7 +161,7 @@ class StateFeatures:
 
 
 def _highest(counts: Floats, sizes: Floats, column: int, allowed: Bools, added: float) -> list[tuple[int, float]]:
-    """Return (row, lift) of allowed rows with enough lift in a column, highest first; of equals the more frequent."""
+    """Return (row, lift) of allowed rows with enough lift in a column, highest lift first, then highest count."""
     expected = counts.sum(axis=1) * sizes[column] / max(sizes.sum(), 1.0)
     lift = (counts[:, column] + added) / (expected + added)
     least = ABOVE if (sizes > 0).sum() > 1 else 0.0  # a single state equals its class: the most frequent come first
@@ -179,7 +179,7 @@ def _shape(word: str) -> str:
 
 
 def in_words(name: str) -> str:
-    """Return a named feature in words.
+    """Return a named feature in words, such as "suffix ing"; a name that is not known loses only its "=".
 
     >>> in_words("last=hi"), in_words("first=lo"), in_words("len=5-8"), in_words("‹ALPHA")
     ('often a last name', 'sometimes a first name', '5-8 letters', 'letters')

@@ -29,6 +29,7 @@ class Trait(msgspec.Struct, frozen=True):
     tokens: int  # of the state
 
     def __repr__(self) -> str:  # it may be training text
+        """Return lift and tokens, but not the name, which may be training text."""
         return f"Trait(lift={self.lift}, tokens={self.tokens})"
 
 
@@ -39,6 +40,7 @@ class Piece(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     number: int
 
     def __repr__(self) -> str:
+        """Return the number only, because the text may be training text."""
         return f"Piece(number={self.number})"
 
 

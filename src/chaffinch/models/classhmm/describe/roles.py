@@ -55,7 +55,7 @@ def nmi(one: Ints, other: Ints, given: Ints | None = None) -> float:
 
 
 def _nmi(table: Floats) -> float:
-    """Return the conditional NMI of counts (G, A, B)."""
+    """Return the normalised mutual information of A and B given G, of counts (G, A, B); 0 without entropy."""
     both = _entropy(table)
     cells = _entropy(table.sum(axis=(1, 2)))
     one, other = _entropy(table.sum(axis=2)) - cells, _entropy(table.sum(axis=1)) - cells

@@ -99,7 +99,7 @@ class _BestPaths:
         return max(self.model.floor, min(2, int(self.evidence.task.patients.max()) + 1))
 
     def classes(self) -> Iterator[Class]:
-        """Yield the description of O, then of every label."""
+        """Yield the class of O, then of every label: its states with traits and neighbours, roles, examples."""
         model, names = self.model, state_names(self.model.labels)
         path, inside = self.states[self.seen.places], np.zeros(len(self.states), np.bool_)
         tag_of = model.labels.tag_of
@@ -219,7 +219,7 @@ def _shares(names: Sequence[str], counts: Floats, most: int = NEIGHBOURS) -> tup
 
 
 def _pieces(words: Sequence[str], states: Sequence[int]) -> tuple[Piece, ...]:
-    """Return the words of a mention as pieces; adjacent words in one state are one piece."""
+    """Return the words of a mention as pieces; adjacent words in one state are joined by blanks into one piece."""
     pieces: list[Piece] = []
     for word, state in zip(words, states, strict=True):
         if pieces and pieces[-1].number == state:

@@ -72,7 +72,7 @@ def fit(
     start: Counts,
     watch: Callable[[int, float], None] | None = None,
 ) -> tuple[LogTables, Counts]:
-    """Learn by passes; return the tables of the last pass, and the counts of its local step.
+    """Learn from `start` by passes of global and local steps; return the last tables, and their counts.
 
     A pass is a global step from the counts of the previous pass, `start` at first, and a local step. The local step is
     locally collapsed: a row's atoms are summed before the states are inferred, and moves are shared among atoms
@@ -174,7 +174,7 @@ def _global_step(q: Atoms, counts: Counts, scores: Scores) -> Atoms:
 
 
 def _tiles(part: Sentences) -> Iterator[Sentences]:
-    """Yield the sentences in tiles of at most about `PAIRS` pairs of states."""
+    """Yield the sentences in tiles of about `PAIRS` state pairs (tokens times squared widest list)."""
     size = max(1, PAIRS // max(1, int(part.active.widths.max(initial=0)) ** 2))
     ends = np.searchsorted(part.bounds, np.arange(size, part.bounds[-1], size), side="right")
     cuts = np.unique(np.concatenate([[0], ends, [len(part)]]))
@@ -194,7 +194,7 @@ def _local_step(
     scores: Scores,
     q_z: Literal["chain", "factored"],
 ) -> Counts:
-    """Return the counts of a tile, and add what its tokens score to `scores`.
+    """Return the expected counts of a tile, by a chain or factored posterior; add its tokens' worth to `scores`.
 
     A token scores, at each sub-tag of its tag, its emission there and the expected log of its next move.
     """

@@ -94,7 +94,7 @@ def sweep_states(part: Sentences, padded: PaddedSentences, tables: LogTables, sw
 
 
 def _moves(padded: PaddedSentences, tables: LogTables, half: Bools) -> list[tuple[Ints, Ints, Floats]]:
-    """Return, per group, the tokens of a half that have a predecessor, those with a successor, and the moves (J, K)."""
+    """Return per group: a half's tokens with a predecessor, those with a successor, and log-transitions (J, K)."""
     return [
         (tokens[half[tokens]], tokens[half[tokens - 1]] - 1, tables.trans[np.ix_(rows, states)])
         for tokens, rows, states in padded.groups
@@ -119,7 +119,7 @@ def _mean_logs(weights: Floats, logs: Floats) -> Floats:
 def count_factored(
     part: Sentences, padded: PaddedSentences, tables: LogTables, emissions: Emissions, weights: Floats
 ) -> Counts:
-    """Return the counts of independent tokens with these weights (N, W)."""
+    """Return the expected counts and entropy of tokens that are independent with these weights (N, W)."""
     Z = len(tables.start)
     pairs = np.zeros((Z, Z))
     for tokens, rows, states in padded.groups:

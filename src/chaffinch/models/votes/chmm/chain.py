@@ -116,7 +116,7 @@ def _start(L: int) -> Floats:
 
 
 def expect(chain: Chain, rows: Rows, seen: TokenInput, bounds: Ints) -> ChainPosterior:
-    """Return the posterior of some sentences, expected counts of the tables, and the gradient of the layers."""
+    """Return the posterior of sentences, expected counts of the tables, and the gradient of the layers, {} if none."""
     probs = evaluate_chain(chain, rows, seen)
     batch, positions = batch_of(chain, probs, bounds)
     post = group(batch, np.arange(probs.emit.shape[1]))

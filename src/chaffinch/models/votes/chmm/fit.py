@@ -193,7 +193,7 @@ def _learn_layers(model: Model, task: _Task) -> Model:
 
 
 def _epoch(chain: Chain, task: _Task, adam: Adam, train: Ints, config: CHMM) -> tuple[Chain, float]:
-    """Take one step per batch, then update the tables; return the chain and the loss per token over the epoch."""
+    """Take one Adam step per batch, then update the tables if they are learnt; return chain and loss per token."""
     total, tokens, counts = 0.0, 0, []
     for rows, seen, bounds in task.parts(train, config.batch):
         post = expect(chain, rows, seen, bounds)
@@ -210,7 +210,7 @@ def _epoch(chain: Chain, task: _Task, adam: Adam, train: Ints, config: CHMM) -> 
 
 
 def _chain(tables: TokenTables, vote_matrix: VoteMatrix, config: CHMM) -> Chain:
-    """Return a chain of these tables; with `offset`, layers will add to their logs."""
+    """Return a chain of these tables, without layers yet; with `offset`, layers will add to the tables' logs."""
     may = transition_mask(vote_matrix, config)
     base = TokenTables(np.where(may, 0.0, -np.inf), np.zeros((1, 1, 1)))
     if config.offset:
@@ -225,7 +225,7 @@ def _copy(chain: Chain) -> Chain:
 
 
 def _split(vote_matrix: VoteMatrix, share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Return the sentences to learn from, and those of a random share of documents to hold out."""
+    """Return numbers of sentences to learn from, and of those in a random share of documents to hold out."""
     N = len(vote_matrix.documents) - 1
     held = rng.permutation(N) < round(share * N)
     document = np.searchsorted(vote_matrix.documents, vote_matrix.bounds[:-1], side="right") - 1

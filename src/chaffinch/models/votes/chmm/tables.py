@@ -84,7 +84,7 @@ def majority_tags(vote_matrix: VoteMatrix) -> Ints:
 
 
 def first_tables(vote_matrix: VoteMatrix, seen: TokenInput, config: CHMM) -> TokenTables:
-    """Return tables estimated from the majority tags."""
+    """Return smoothed tables of moves and votes, counted from the majority tags."""
     tags = majority_tags(vote_matrix)
     chances = np.eye(1 + 2 * len(vote_matrix.names))[tags]
     before = np.roll(tags, 1)

@@ -106,7 +106,7 @@ def token_potentials(tables: VoteTables, weights: SourceWeights, seen: VotePatte
 
 
 def may_be_inside(weights: SourceWeights, seen: VotePatterns, bounds: Ints) -> Bools:
-    """Return which tokens may be part of an entity (T,)."""
+    """Return (T,) which tokens may be in an entity: voted on, or, outside reading, within `REACH` of a vote."""
     row_voted = (seen.links != 0).any(axis=1) | (seen.voted if weights.reading else seen.any_vote)
     voted = row_voted[seen.rows]
     for soft in seen.soft.values():
@@ -153,7 +153,7 @@ def chances_along(pairs: Floats, marginals: Floats, spans: Spans, offset: Ints) 
 
 
 def _tiles(batch: Batch, sentences: Ints) -> Iterator[tuple[Ints, Batch, Ints]]:
-    """Yield sentences in batches of about `TILE` tokens: their numbers, the batch, and the shift of each."""
+    """Yield (sentence numbers, batch, shift of each sentence's tokens) in batches of about `TILE` tokens."""
     sizes = np.diff(batch.bounds)[sentences]
     cuts = np.unique(np.searchsorted(np.cumsum(sizes), np.arange(0, sizes.sum() + TILE, TILE)))
     for first, end in pairwise(np.unique(np.append(np.append(0, cuts), len(sentences))).tolist()):

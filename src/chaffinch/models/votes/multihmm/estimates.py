@@ -32,7 +32,7 @@ class SourceEstimate:
 
 
 def estimates(model: Model, vote_matrix: VoteMatrix) -> list[SourceEstimate]:
-    """Return the estimate of every source of the model, from its posterior on these votes."""
+    """Return each source's weights, and precision, recall and confusion as the posterior on these votes expects."""
     vote_matrix = model.select_votes(vote_matrix)
     seen, E = observe(vote_matrix), len(model.names)
     chains = model.chains(vote_matrix, seen)

@@ -148,7 +148,7 @@ def _state_shares(counts: VoteCounts) -> Floats:
 
 
 def _stationary(trans: Floats) -> Floats:
-    """Return the stationary distribution of the states (K,)."""
+    """Return (K,) the stationary distribution of the transitions, after 200 lazy steps."""
     out = np.full(len(trans), 1 / len(trans))
     for _ in range(200):
         out = out @ (0.5 * trans + 0.5 * np.eye(len(trans)))

@@ -59,7 +59,7 @@ class VotePatterns:
 
 
 def observe(vote_matrix: VoteMatrix) -> VotePatterns:
-    """Group the votes of all sources into distinct rows."""
+    """Group the tokens' votes and links into distinct rows, with each token's row; row 0 is that of silence."""
     S, R = len(vote_matrix.sources), len(vote_matrix.rules)
     links = vote_matrix.links if R else np.zeros((len(vote_matrix), 0), np.int8)
     has_vote = (vote_matrix.codes != SILENT).any(axis=1) | (links != 0).any(axis=1)
@@ -92,7 +92,7 @@ def observe(vote_matrix: VoteMatrix) -> VotePatterns:
 
 
 def _distinct(table: NDArray[np.int16]) -> tuple[NDArray[np.int16], Ints]:
-    """Return the distinct rows, sorted by their bytes, and the index of each row among them."""
+    """Return the distinct rows, sorted by their bytes, and for each row its index among them."""
     table = np.ascontiguousarray(table)
     whole = table.view([("", np.void, table.shape[1] * table.itemsize)]).ravel() if len(table) else table[:, 0]
     _, firsts, which = np.unique(whole, return_index=True, return_inverse=True)

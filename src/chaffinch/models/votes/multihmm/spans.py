@@ -27,6 +27,7 @@ class Spans:
     votes: Ints  # (n,) number of sources that propose it
 
     def __len__(self) -> int:
+        """Return the number of spans."""
         return len(self.first)
 
     def __getitem__(self, chosen: Ints | Bools) -> Spans:
@@ -136,7 +137,7 @@ def best_spans(spans: Spans, gains: Floats) -> Spans:
 
 
 def _alone(spans: Spans) -> Bools:
-    """Return which spans overlap no other (n,)."""
+    """Return (n,) which spans, sorted by start, overlap no other."""
     out = np.ones(len(spans), np.bool_)
     if len(spans):
         reach = np.maximum.accumulate(spans.end)

@@ -142,7 +142,7 @@ def _confusion_by_tag(said: Floats) -> Floats:
 
 
 def maximise(counts: VoteCounts, seen: VotePatterns, labels: Labels, belief: Belief) -> VoteTables:
-    """Return the tables that maximise the posterior, given expected counts and the prior."""
+    """Return the tables of highest posterior, given expected counts and the prior belief."""
     K, E, S = len(labels.tags), len(labels.names), seen.votes.shape[1]
     stray, total = stray_counts(seen, K, belief), counts.rows.sum(axis=0)
     rates, types, letters = np.empty((S, K)), np.empty((S, E, 1 + E)), np.empty((S, LETTERS, LETTERS))
@@ -235,7 +235,7 @@ def _mostly_right(size: int) -> Floats:
 
 
 def _links(counts: VoteCounts, seen: VotePatterns, K: int) -> Floats:
-    """Return (rules, 2) how often each linking rule's verdicts, together and apart, agree with the expected tags."""
+    """Return (rules, 2) how often each linking rule's verdicts, together and apart, agree with expected tags."""
     continues = continuing(K)
     out = np.empty((seen.links.shape[1], 2))
     for rule in range(len(out)):

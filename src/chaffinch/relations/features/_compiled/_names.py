@@ -80,7 +80,7 @@ def bucket(distance: int) -> int:
 
 @helper()
 def word_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys) -> int:
-    """Write the keys of `words.features`; return their number."""
+    """Write the keys of candidate n's `words.features` to `out` from index 0; return their number."""
     stems, order = flat.stems[flat.stem_ends[n] : flat.stem_ends[n + 1]], flat.order[n]
     first, last, view, k = order[0], order[-1], U(WORDS), 0
     for unit in range(first):
@@ -127,7 +127,7 @@ def state(key: np.uint64, pieces: Pieces, kind: int, begin: int, end: int, order
 
 @helper()
 def statistic_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys) -> int:
-    """Write the keys of `statistics.features`; return their number."""
+    """Write the keys of candidate n's `statistics.features` to `out` from index 0; return their number."""
     stems, order, base = flat.stems[flat.stem_ends[n] : flat.stem_ends[n + 1]], flat.order[n], flat.base[n]
     before, begin, view, k = join(U(STATISTICS), pieces, BEGIN), 0, U(STATISTICS), 0
     for part in range(flat.part_ends[base], flat.part_ends[base + 1]):

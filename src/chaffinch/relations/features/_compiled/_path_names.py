@@ -56,7 +56,7 @@ U = np.uint64
 
 @helper()
 def shape_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys) -> int:
-    """Write the keys of `paths._shape`: distance, mentions, nearer rivals, negation; return their number."""
+    """Write candidate n's keys of `paths._shape` (distance, mentions, facts, rivals, negation); return their number."""
     stems, order, ending = flat.stems[flat.stem_ends[n] : flat.stem_ends[n + 1]], flat.order[n], flat.ending[n]
     first, last, view = order[0], order[-1], U(PATHS)
     before = between = after = negations = negated = 0
@@ -180,7 +180,7 @@ def around_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys, k: int, st
 
 @helper()
 def head_names(flat: FlatFrames, n: int, pieces: Pieces, room: Scratch, k: int) -> int:
-    """Write the keys of `paths._heads`, from index k on; return the next index."""
+    """Write candidate n's keys of `paths._heads` to the scratch keys from index k on; return the next index."""
     base, order, ending, view = flat.base[n], flat.order[n], flat.ending[n], U(PATHS)
     stems = flat.stems[flat.stem_ends[n] : flat.stem_ends[n + 1]]
     types = flat.types[flat.part_ends[base] : flat.part_ends[base + 1]]

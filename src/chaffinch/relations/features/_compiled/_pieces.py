@@ -114,7 +114,7 @@ class PieceNumbers(dict[str, int]):
         return found
 
     def _keep(self, number: int, text: str) -> None:
-        """Store the key, power and properties of a piece; grow the arrays if needed."""
+        """Store a piece's polynomial hash, the base to its length, and its bits; double the arrays if full."""
         if number == len(self._key):
             self._key, self._power, self._mark = (
                 np.concatenate([array, np.zeros_like(array)]) for array in (self._key, self._power, self._mark)
@@ -122,7 +122,7 @@ class PieceNumbers(dict[str, int]):
         key, power, base = 0, 1, int(BASE)
         for sign in text:
             key, power = (key * base + ord(sign)) & _ALL, power * base & _ALL
-        self._key[number], self._power[number], self._mark[number] = key, power, _mark(text)
+        self._key[number], self._power[number], self._mark[number] = key, power, _property_bits(text)
 
     @property
     def pieces(self) -> Pieces:
@@ -133,15 +133,15 @@ class PieceNumbers(dict[str, int]):
 _ALL = (1 << 64) - 1
 
 
-def _mark(text: str) -> int:
-    """Return the properties of a piece, in bits."""
+def _property_bits(text: str) -> int:
+    """Return a piece's link-sign index, or-ed with bits for negation, verb tag, joining word and acting type."""
     link = SIGNS.index(LINK_OF[text]) if text in LINK_OF else 0
     bits = NEGATES * (text in NEGATIONS) | IS_VERB * (text[:2] == "VB") | IS_JOINING * (text in JOINING)
     return link | bits | ACTING * (text in ACTING_TYPES)
 
 
 def flat(frames: Sequence[Frame], number: PieceNumbers) -> FlatFrames:
-    """Return the frames as flat arrays; all must have the same number of arguments."""
+    """Return frames as flat int32 arrays, parts shared by neighbours once; all have the same number of arguments."""
     stems: list[int] = []
     tags: list[int] = []
     types: list[int] = []

@@ -75,7 +75,7 @@ def add_view(
     room: Scratch,
     out: NDArray[np.float64],
 ) -> None:
-    """Add the contribution of a view to out[n], for every candidate n."""
+    """Add to out[n] the weighted features of one view of each candidate n, scaled to this length."""
     for n in range(len(out)):
         if view == WORDS:
             count = word_names(flat, n, pieces, room.keys)

@@ -38,7 +38,7 @@ _TYPE = ("type", "relation")  # BC5CDR names the type of a relation "relation"
 
 
 def parse_record(options: ReadOptions, _: str, record: Record) -> Document:
-    """Return the document of a BioC record: text of its passages, spans, relations."""
+    """Return a BioC record as a document; DataError, with the annotation's number, if an annotation is broken."""
     passages = _objects(record, "passages")
     text, structure = _layout(passages, options)
     spans, by_id = [], {}
@@ -164,7 +164,7 @@ class _TextBuilder:
 
 
 def _layout(passages: Sequence[Record], options: ReadOptions) -> tuple[str, list[dict[str, Any]]]:
-    """Return the passages' texts joined at their offsets, and {offset, length, infons} of each passage."""
+    """Return passages joined at their offsets, and {offset, length, infons} of each; raise DataError if broken."""
     page, structure = _TextBuilder("\n", options.max_chars), []
     for passage in passages:
         try:
@@ -178,7 +178,7 @@ def _layout(passages: Sequence[Record], options: ReadOptions) -> tuple[str, list
 
 
 def _passage_text(passage: Record, start: int, options: ReadOptions) -> str:
-    """Return the text of a passage, or of its sentences at their offsets."""
+    """Return a passage's text, else its sentences at their offsets minus `start`; DataError if not text."""
     sentences = _objects(passage, "sentences")
     options.losses.add("sentences of passages", len(sentences))
     text = passage.get("text") or ""
@@ -191,7 +191,7 @@ def _passage_text(passage: Record, start: int, options: ReadOptions) -> str:
 
 
 def _span(item: Record, text: str, losses: Losses) -> Span | None:
-    """Return the span of an annotation; None if it has no location."""
+    """Return the span that covers an annotation's locations; None, counted, without any; DataError if broken."""
     places = []
     for location in _objects(item, "locations"):
         start = whole_number(location.get("offset"), "the offset")
@@ -217,7 +217,7 @@ def _span(item: Record, text: str, losses: Losses) -> Span | None:
 
 
 def _details(infons: Record) -> tuple[float, str]:
-    """Return (score, source) of infons; the score is 1 if it is no number in [0, 1]."""
+    """Return (score, source) of infons; the score is 1 if absent or no number in [0, 1], the source "" if absent."""
     try:
         score = float(infons.get("score", 1.0))
     except (TypeError, ValueError):
@@ -226,7 +226,7 @@ def _details(infons: Record) -> tuple[float, str]:
 
 
 def _relation(item: Record, by_id: Mapping[str, Span], spans: Iterable[Span], losses: Losses) -> Relation | None:
-    """Return a BioC relation with spans (by its nodes) or concepts (by its infons) as arguments; None if lost."""
+    """Return a BioC relation of spans (its nodes) or concepts (its infons); None, counted as lost, if neither fits."""
     infons = _infons(item)
     kind = next((key for key in _TYPE if isinstance(infons.get(key), str)), None)
     nodes = [(str(node.get("role", "")), str(node.get("refid"))) for node in _objects(item, "nodes")]
@@ -259,7 +259,7 @@ def _one_passage(text: str) -> list[dict[str, Any]]:
 
 
 def _structure(doc: Document, keeps: Callable[[object], bool]) -> list[dict[str, Any]]:
-    """Return the passage structure in the document's meta if it fits the text, else one passage."""
+    """Return the passages in the meta if they fit the text and `keeps` all infons, else one passage."""
     passages = doc.meta.get("passages")
     page, fit = _TextBuilder("\n", len(doc.text)), isinstance(passages, list) and bool(passages)
     try:
@@ -287,7 +287,7 @@ def _document_infons(doc: Document, options: WriteOptions, keeps: Callable[[obje
 
 
 def _annotation(key: str, span: Span, text: str) -> dict[str, Any]:
-    """Return a span as a BioC annotation with its type, concept, text and location."""
+    """Return a span as a BioC annotation under the id `key`: infons (type, concept, marks), text, location."""
     infons = {"type": span.label} | _marks(span)
     if span.concept:
         infons["identifier"] = span.concept

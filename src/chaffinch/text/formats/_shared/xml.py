@@ -53,7 +53,7 @@ def root_name(head: bytes) -> str:
 
 
 def parse(content: bytes, where: str) -> Element:
-    """Parse a whole file and return its root element; entities, network, DTDs and huge trees are disabled."""
+    """Parse a file and return its root, with network, DTDs and huge trees off; DataError for entities or bad syntax."""
     _refuse_entities(content, where)
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
@@ -65,7 +65,7 @@ def parse(content: bytes, where: str) -> Element:
 
 
 def elements(file: Entry, name: str, *, root: str) -> Iterator[Element]:
-    """Yield the elements of that name below the root, one by one; each is emptied before the next one is read."""
+    """Yield elements by name, each emptied before the next; DataError if root or syntax is wrong or entities occur."""
     _refuse_entities(file.head(), file.where)
     try:
         with file.open() as stream:
