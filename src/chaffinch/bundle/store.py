@@ -140,7 +140,7 @@ def _check_arrays(arrays: Mapping[str, Array], file: Path) -> None:
 
 
 def find(model: str | Path) -> Path:
-    """Return the file of a model: the packaged model of that name, else the path; `./NAME` is always a path.
+    """Return the packaged model's file of that name, else the path if it exists; ModelError if neither.
 
     >>> find("deid-en").name
     'deid-en.cfm'
@@ -213,7 +213,7 @@ def _strings(tensors: Mapping[str, Array], ends_name: str) -> tuple[str, ...]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a temporary file in the same folder, sync it to disk, and rename it: complete or not at all."""
+    """Write a file beside its place, sync it, rename it: whole or not at all; ConfigError or ModelError if it fails."""
     if not path.parent.is_dir():
         raise ConfigError(f"the folder {path.parent} of the model file does not exist; make it first")
     if path.exists() and not path.is_file():

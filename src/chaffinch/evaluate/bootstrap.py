@@ -87,7 +87,7 @@ class Difference:
 def f1_difference(
     first: MatchCounts, second: MatchCounts, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0
 ) -> Difference:
-    """Return the difference in micro F1 of two systems on the same documents, with paired-bootstrap interval and p.
+    """Return the difference in micro F1 of two systems, paired-bootstrap interval and p; DataError if unpaired.
 
     Both are scored on the same draws. p is twice the share of draws on the far side of no difference (draws without
     a difference count on both sides; one is added to each count, so p is never 0 and its floor is 2 / (draws + 1)).
@@ -134,7 +134,7 @@ def _ranges(drawn: Floats, known: NDArray[np.bool_], level: float) -> Ranges:
 
 
 def _range(drawn: Floats, level: float) -> Interval | None:
-    """Return the percentile interval of the drawn values; None if there are none."""
+    """Return the percentile interval of the drawn values at this level; None if there are none."""
     if not len(drawn):
         return None
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]).tolist()

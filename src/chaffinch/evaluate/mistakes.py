@@ -56,7 +56,7 @@ def cases(pairs: Iterable[Pair]) -> list[Case]:
 
 
 def _cases(d: int, pair: Pair) -> list[Case]:
-    """Return the cases of document number `d`: matched spans, then missed ones, then spurious ones."""
+    """Return document `d`'s cases: gold matched one to one with predicted (best kind first), then missed, spurious."""
     ranks: list[tuple[int, int, int, int]] = []
     for i, j in overlap_indices(pair.gold, pair.predicted):
         a, b = pair.gold[i], pair.predicted[j]
@@ -74,7 +74,7 @@ def _cases(d: int, pair: Pair) -> list[Case]:
 
 
 def _kind(gold: Span, predicted: Span) -> Kind:
-    """Return what is right or wrong about a matched pair: label, boundary, both or nothing."""
+    """Return "right", "wrong label", "wrong boundary" or "wrong label and boundary" for a matched pair."""
     boundary, label = (gold.start, gold.end) == (predicted.start, predicted.end), gold.label == predicted.label
     if boundary:
         return "right" if label else "wrong label"

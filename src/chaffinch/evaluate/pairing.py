@@ -49,9 +49,11 @@ class Pairs:
         return bool(gold) and bool(predicted) and gold.isdisjoint(predicted)
 
     def __len__(self) -> int:
+        """Return the number of pairs."""
         return len(self.items)
 
     def __iter__(self) -> Iterator[Pair]:
+        """Iterate over the pairs."""
         return iter(self.items)
 
 
@@ -63,7 +65,7 @@ def pair(
     predicted_layer: str | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Pairs:
-    """Pair gold with predicted documents by id, or by text if ids repeat or none is shared; choose the layers.
+    """Pair gold and predicted documents by id, else by text, and choose the layers; DataError if they do not fit.
 
     A gold document without a prediction counts as predicted empty: leaving a document out must not raise a score.
     Without names, the gold layer is "gold", else the only one; the predicted layer is the only one, or the newest one
@@ -113,7 +115,7 @@ def _map_labels(doc: Document, name: str | None, labels: Mapping[str, str]) -> D
 
 
 def _match_predictions(golds: Sequence[Document], others: Sequence[Document]) -> tuple[list[Document | None], int]:
-    """Return for each gold document its prediction or None, and how many predictions have no gold."""
+    """Return each gold document's prediction or None, and the number left over; DataError if ids do not fit."""
     by_id = {doc.id: doc for doc in others}
     ids = {doc.id for doc in golds}
     repeated = len(golds) - len(ids) + len(others) - len(by_id)
@@ -163,7 +165,7 @@ def _choose_gold_layer(docs: Sequence[Document], name: str | None) -> str | None
 
 
 def _choose_predicted_layer(docs: Sequence[Document], name: str | None) -> tuple[str | None, bool]:
-    """Return the predicted layer's name, and whether it was chosen as the newest of several.
+    """Return the layer's name (newest that is not gold or votes), and if others were passed over; or DataError.
 
     It is the one named, else the only one, else the last that was added beside "gold" and the layers of votes.
     """
@@ -194,7 +196,7 @@ def _layer_names(docs: Iterable[Document]) -> list[str]:
 
 
 def _spans(doc: Document, name: str | None) -> tuple[Span, ...]:
-    """Return the spans of a layer, equal ones once with the highest score."""
+    """Return the spans of a layer (() if absent), equal ones once, with the highest score."""
     spans = () if name is None else doc.layers.get(name, ())
     best: dict[Span, Span] = {}
     for span in spans:

@@ -71,7 +71,7 @@ def _facts_section(report: Report, pairs: Pairs) -> str:
 
 
 def _scores_section(scored: Table) -> str:
-    """Return the HTML table of scores by label, with intervals and counts."""
+    """Return the HTML section of one scheme: its meaning, scores by label with intervals and counts, facts."""
     rows = []
     for label, score in scored.rows():
         cells = "".join(

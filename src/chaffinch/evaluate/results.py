@@ -69,6 +69,7 @@ class Table:
         return {"micro": self.micro.as_dict(), "macro": self.macro.as_dict(), "labels": labels} | facts
 
     def __str__(self) -> str:
+        """Return the table as aligned text: a row per label, then micro and macro, then facts."""
         width = max([len(self.name), 5, *map(len, self.labels)])
         cell = 21 if self.micro.f1_interval else 9
         lines = [f"{self.name:{width}}  {'precision':>{cell}}  {'recall':>{cell}}  {'F1':>{cell}}    gold  predicted"]
@@ -153,6 +154,7 @@ class Report:
         return tables | facts | leaks
 
     def __str__(self) -> str:
+        """Return all tables, the leakage, the numbers of documents and how intervals were drawn, as text."""
         facts = f"documents: {self.documents}, missing documents: {self.missing}, extra documents: {self.extra}"
         drawn = (
             [f"intervals: {self.level:.0%}, {self.draws:,} draws of documents, seed {self.seed}"] if self.draws else []
@@ -182,7 +184,7 @@ class Comparison:
     neither: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the comparison as plain JSON values."""
+        """Return the comparison as plain JSON values: counts, both tables, difference, its interval and p."""
         plain = {name: getattr(self, name) for name in ("documents", "only_first", "only_second", "both", "neither")}
         interval = self.difference.interval
         return plain | {
@@ -195,6 +197,7 @@ class Comparison:
         }
 
     def __str__(self) -> str:
+        """Return both scores, the difference with its interval and p, and the counts, as lines of text."""
         lines = [f"{'':6}  {'precision':>21}  {'recall':>21}  {'F1 (micro)':>21}"]
         for name, table in (("first", self.first), ("second", self.second)):
             lines.append(f"{name:6}  " + "  ".join(f"{text:>21}" for text in score_cells(table.micro)))
@@ -251,7 +254,7 @@ def tabulate(name: str, counts: MatchCounts, drawn: Intervals | None = None) -> 
 
 
 def _macro(counts: MatchCounts, each: Floats) -> Floats:
-    """Return (3,) macro precision, recall and F1: over labels (`each`, (L, 3)), or over documents as in i2b2."""
+    """Return (3,) macro precision, recall, F1: means over labels (`each`, (L, 3)), or over documents as in i2b2."""
     if counts.macro == "documents":
         each = rates(counts.values.sum(axis=1))
     mean = np.asarray(each.mean(axis=0)) if len(each) else np.zeros(3)

@@ -115,7 +115,7 @@ class _Tokens:
 
 
 def _read(documents: Iterable[Document], window: int) -> _Tokens:
-    """Read the words of all documents in one pass."""
+    """Read all documents' folded words: their stream, with gaps of `window` at sentence ends, and patients per word."""
     numbers: dict[str, int] = {}
     patients: dict[str, int] = {}
     edge = np.full(window, -1, np.int64)
@@ -228,7 +228,7 @@ def _spread(points: Rows, K: int, rng: np.random.Generator) -> list[int]:
 
 
 def _nearest(points: Rows, centres: Rows) -> tuple[Ints, NDArray[np.float32]]:
-    """Return the centre with the largest cosine (V,), the first of equals, and that cosine (V,)."""
+    """Return (V,) the centre with the largest cosine, the first of equals, and (V,) that cosine."""
     best, similarity = np.zeros(len(points), np.int64), np.zeros(len(points), np.float32)
     for begin in range(0, len(points), BLOCK):
         block = slice(begin, begin + BLOCK)

@@ -97,7 +97,7 @@ class Namer:
 
 
 def _mix(key: int, value: int) -> int:
-    """Return what `_keys.mix` does, on Python numbers."""
+    """Return the 64-bit hash of a key and a value, as `_keys.mix` does, on Python integers."""
     x = ((key ^ value) * 0xBF58476D1CE4E5B9) & _MASK
     x ^= x >> 29
     x = ((x + 0x9E3779B97F4A7C15) * 0x94D049BB133111EB) & _MASK

@@ -90,7 +90,7 @@ class Lexicon:
         return _leftmost_longest(np.column_stack([flat[:, 1:], self._built[0].labels[flat[:, 0]]]))
 
     def _hits(self, text: str) -> NDArray[np.int64]:
-        """Return number, start and end of all phrases in a text; the automaton is built at the first call."""
+        """Return (n, 3) phrase number, start, end of all phrases at word edges, overlapping ones too."""
         if not self._built:
             self._built.append(_automaton(self.phrases))
         automaton = self._built[0]

@@ -77,7 +77,7 @@ class Column:
 
 
 def observe(docs: Sequence[Document]) -> Observed:
-    """Return the documents' tokens, sentence by sentence, with the features of every type.
+    """Return the documents' tokens, by sentence with a pad between, and the features of every distinct word.
 
     >>> seen = observe([Document.make("An IL-2 gene. An end.")])
     >>> len(seen.begins), len(seen.types), len(seen.lists) - 1
@@ -250,7 +250,7 @@ def _ranges(first: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int6
 
 
 def _combine(one: Keys, other: Keys) -> Keys:
-    """Return the key of both, or 0 where either is 0."""
+    """Return the key of each pair of keys, 0 where either is 0."""
     from chaffinch.features._compiled import _context
 
     out = np.zeros(len(one), np.uint64)
@@ -265,7 +265,7 @@ def _table_size(entries: int) -> int:
 
 @cache
 def _characters() -> tuple[Bytes, Codes]:
-    """Return the kind and the lower case of every character below `CHARACTERS`; all above count as other letters."""
+    """Return the kind and the lower case of every code below `CHARACTERS`; the last entry is for all above."""
     from chaffinch.features._compiled import _words
 
     kinds, small = np.full(CHARACTERS, _words.OTHER, np.uint8), np.arange(CHARACTERS, dtype=np.uint32)

@@ -56,7 +56,7 @@ class Symbols:
         )
 
     def __call__(self, seen: Observed) -> Ints:
-        """Return the symbols of all tokens (M, F), sentence after sentence."""
+        """Return (M, F) symbol numbers of all tokens, one column per kind, sentence after sentence."""
         by_type = _type_keys(seen)
         types = seen.types[seen.places]
         out = np.zeros((len(types), len(KINDS)), np.int64)
@@ -104,7 +104,7 @@ def learn(
     hidden: Flags | None = None,
     names_hidden: frozenset[str] = frozenset(),
 ) -> Symbols:
-    """Learn the symbols of training documents, with a pack of word lists.
+    """Learn the symbols frequent enough in tokens and patients; types mostly `hidden` are left out.
 
     They are seen `min_count` times, by `min_groups` different patients; `patients` (D,) numbers those of documents.
 
@@ -188,7 +188,7 @@ def _type_keys(seen: Observed) -> Keys:
 
 
 def _frequent(keys: Keys, owners: Ints, min_count: int, min_groups: int) -> Keys:
-    """Return the keys, sorted, seen often enough by enough patients."""
+    """Return the keys other than 0, sorted, that occur `min_count` times and with `min_groups` patients."""
     known, which = np.unique(keys, return_inverse=True)
     P = int(owners.max()) + 1 if len(owners) else 1
     users = np.bincount(np.unique(which * P + owners) // P, minlength=len(known))
@@ -210,7 +210,7 @@ def _types_of(by_type: Keys, known: Keys) -> Ints:
 
 
 def _words(seen: Observed, types: Ints) -> Iterator[str]:
-    """Yield the text of each type."""
+    """Yield the text of each of these types, in order."""
     V = len(seen.lists) - 1
     first = np.zeros(V, np.int64)
     first[seen.types[::-1]] = np.arange(len(seen.types))[::-1]

@@ -74,6 +74,7 @@ class Vocabulary:
             object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
+        """Return the number of features."""
         return len(self.keys)
 
     @property

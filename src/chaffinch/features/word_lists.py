@@ -31,6 +31,7 @@ class WordListFeature:
         self._numbers: dict[str, int] = {}  # of words met so far
 
     def __repr__(self) -> str:
+        """Return the language and the number of hidden words, never a word."""
         return f"WordListFeature({self.language!r}, {len(self.hidden)} words hidden)"
 
     def marks(self, docs: Sequence[Document]) -> list[NDArray[np.int64]]:
@@ -71,7 +72,7 @@ def word_profile(word: str, pack: Pack) -> str:
 
 
 def _lists(word: str, pack: Pack) -> list[str]:
-    """Return the lists of a folded word: common, those where its rate is high, else "listed"; or "new"."""
+    """Return "common" if it is, and "NAME-hi" of lists where the folded word's rate is high, else "listed" or "new"."""
     rates = {name: pack.lexica[name].get(word, "") for name in LEXICA}
     high = [f"{name}-hi" for name, rate in rates.items() if rate == "hi"]
     common = ["common"] if word in pack.common else []

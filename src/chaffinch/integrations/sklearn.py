@@ -32,10 +32,11 @@ class SequenceTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     """
 
     def __init__(self, config: Any = None) -> None:
+        """Keep the config unchecked, as scikit-learn asks; `fit` checks it."""
         self.config = config
 
     def fit(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[str]], groups: Any = None) -> SequenceTagger:
-        """Learn from sentences and their tags."""
+        """Train on sentences and tags, `groups` as patients; return self; DataError if the lengths differ."""
         sentences, tags = list(X), list(y)
         if len(sentences) != len(tags):
             raise DataError(
@@ -87,7 +88,7 @@ class SequenceTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
 
 def _documents(sentences: Iterable[Sequence[str]], patients: Sequence[Any] | None = None) -> list[Document]:
-    """Return a document for each sentence, with its words as given tokens."""
+    """Return a document per sentence, its words as given tokens; DataError if one is no list of words."""
     made = []
     for number, words in enumerate(sentences):
         if isinstance(words, str) or not all(isinstance(word, str) and word for word in words):

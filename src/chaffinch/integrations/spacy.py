@@ -50,21 +50,21 @@ class SpanComponent:
             yield from self._add(batch)
 
     def _add(self, docs: Sequence[Any]) -> list[Any]:
-        """Return spaCy documents with spans added."""
+        """Add the model's spans to spaCy documents in place, and return these."""
         notes = [Document.make(doc.text, id=str(number)) for number, doc in enumerate(docs)]
         for doc, note in zip(docs, self._annotate(notes), strict=True):
             self._write(doc, note.layer(self.layer))
         return list(docs)
 
     def _annotate(self, notes: Sequence[Document]) -> Iterable[Document]:
-        """Return documents with the model's layer, and confidence where the model has it."""
+        """Return documents with the model's layer; a Tagger adds calibrated confidence."""
         if isinstance(self.model, Tagger):
             return self.model.annotate(notes, confidence=True)
         annotated: Iterable[Document] = self.model.annotate(notes)
         return annotated
 
     def _write(self, doc: Any, spans: Sequence[Span]) -> None:
-        """Write spans to a spaCy document."""
+        """Put spans and scores into `doc.spans`; with `set_ents`, also into `doc.ents`, over those they overlap."""
         found = [doc.char_span(each.start, each.end, each.label, alignment_mode="expand") for each in spans]
         kept = [(span, each.score) for span, each in zip(found, spans, strict=True) if span is not None]
         doc.spans[self.spans_key] = [span for span, _ in kept]
@@ -114,7 +114,7 @@ def make_tagger(
     spans_key: str,
     set_ents: bool,
 ) -> SpanComponent:
-    """Return the component of any tagger; `model` is a file or a packaged model."""
+    """Return the component of a tagger's file or packaged model; raise ConfigError if the model tags nothing."""
     tagger = load(model)
     if not isinstance(tagger, Tagger | WeakTagger | HybridDetector):
         raise ConfigError("the model of this component tags nothing; give a file that `chaffinch train` wrote")

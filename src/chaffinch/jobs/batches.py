@@ -49,6 +49,7 @@ class Origin(msgspec.Struct, frozen=True, array_like=True):
     group: str | None
 
     def __repr__(self) -> str:
+        """Return the name only: the id and the patient are private."""
         return "Origin()"
 
 
@@ -87,6 +88,7 @@ class _Pickler(pickle.Pickler):
     kinds: set[type]
 
     def persistent_id(self, value: Any) -> int | None:
+        """Return the place of a shared value of a known kind, which is then not pickled; else None."""
         return self.places.get(id(value)) if type(value) in self.kinds else None
 
 
@@ -94,6 +96,7 @@ class _Unpickler(pickle.Unpickler):
     shared: tuple[object, ...]
 
     def persistent_load(self, place: Any) -> object:
+        """Return the shared value at a place."""
         return self.shared[place]
 
 
@@ -117,9 +120,11 @@ class Gathered:
                 raise
 
     def __enter__(self) -> Gathered:
+        """Return self; the block's end closes it."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Drop all that was gathered."""
         self.close()
 
     def close(self) -> None:
@@ -141,6 +146,7 @@ class Gathered:
             yield msgspec.msgpack.decode(content, type=Origin)
 
     def _gather(self) -> None:
+        """Read all units once, keep them sorted by patient, and check that enough notes name their patient."""
         notes = with_patient = 0
         for unit in self._job.source:
             loaded, origin, readable = self._look(unit)
@@ -152,7 +158,7 @@ class Gathered:
         _check_patients(self._job, notes, with_patient)
 
     def _look(self, unit: Unit) -> tuple[Unit, Origin, bool]:
-        """Return a unit with its content in memory, its origin, which is noted, and whether it can be read."""
+        """Note a unit's origin; return the unit with its content in memory, its origin, and whether it can be read."""
         loaded = _load(unit)
         doc = _read_uncut(loaded)
         origin = Origin(unit.name, unit.id, None) if doc is None else Origin(unit.name, doc.id, doc.group)
@@ -179,7 +185,7 @@ class Gathered:
 
 
 def _fill_batches(groups: Iterable[Sequence[WorkItem[bytes]]]) -> Iterator[list[WorkItem[bytes]]]:
-    """Yield items in batches; the items of a group stay together."""
+    """Yield whole groups in batches; a batch ends at `_BATCH_DOCUMENTS` items or `_BATCH_BYTES` bytes or more."""
     batch: list[WorkItem[bytes]] = []
     size = 0
     for group in groups:

@@ -18,7 +18,7 @@ SAMPLE_NOTES, SAMPLE_CHARACTERS = 1000, 5_000_000  # the first notes, up to eith
 
 
 def settle_date_order(release: Release, units: Iterable[Unit], option: str) -> Release:
-    """Return the release with the day–month order counted in a sample of notes, if the policy shifts dates by "auto".
+    """Return the release with the day–month order counted, if "auto" is used; ConfigError if `option` conflicts.
 
     Raise ConfigError if an order is given that has no effect, or another than that of the policy. `option` is the
     caller's name of the setting.

@@ -247,6 +247,7 @@ class _TypesEffect:
     """Sources of types that find something; each is asked until it does."""
 
     def __init__(self, sources: Sequence[Source], option: str) -> None:
+        """Wait for each source to find something."""
         self.number, self.option, self.waiting = len(sources), option, list(sources)
 
     def see(self, doc: Document) -> None:

@@ -48,6 +48,7 @@ class Ledger:
     """Results by number and key, stored on disk; open it with `open_ledger`."""
 
     def __init__(self, folder: Path, head: _Head, marks: BinaryIO, index: BinaryIO, results: BinaryIO) -> None:
+        """Use open files of a ledger's folder; count the records that it has."""
         self.folder, self.notes = folder, head.notes
         self._marked, self._index, self._results = marks, index, results
         self._waiting: dict[int, bytes] = {}
@@ -56,9 +57,11 @@ class Ledger:
         self._number = self._count_records()
 
     def __len__(self) -> int:
+        """Return the number of results."""
         return self._number
 
     def __repr__(self) -> str:
+        """Return the number of results only."""
         return f"Ledger({len(self)} results)"
 
     def get(self, number: int, key: str | None = None) -> bytes | None:
@@ -111,7 +114,7 @@ class Ledger:
         self._waiting_bytes = 0
 
     def recall(self, lines: list[bytes]) -> None:
-        """Load the marks of an earlier run."""
+        """Load the marks of an earlier run from the lines after the head; raise DataError if one is damaged."""
         for number, raw in enumerate(lines, start=2):
             try:
                 self._marks.add(msgspec.json.decode(raw, type=_Line).mark)
@@ -119,7 +122,7 @@ class Ledger:
                 raise DataError("is damaged; remove the folder and run again", path=self.folder, line=number) from None
 
     def _record(self, number: int) -> bytes:
-        """Return the record of an item, also one that is waiting to be written."""
+        """Return the record of an item, also one that waits to be written; `_NONE` if there is none."""
         waiting = self._waiting.get(number)
         if waiting is not None:
             return waiting
@@ -127,6 +130,7 @@ class Ledger:
         return record if len(record) == _RECORD.size else _NONE
 
     def _replace(self, number: int, record: bytes) -> None:
+        """Keep an item's record until it is written, and count the change; `_NONE` deletes it."""
         before = self._record(number) if self._number else _NONE
         self._number += (record != _NONE) - (before != _NONE)
         self._waiting[number] = record
@@ -169,7 +173,7 @@ def _remove_lock(folder: Path) -> None:
 def open_ledger(
     folder: Path, settings: str, *, notes: dict[str, str] | None = None, resume: bool = False
 ) -> Iterator[Ledger]:
-    """Yield a locked ledger in `folder`, new or continued with `resume`; its results are synced when the block ends.
+    """Yield a locked ledger, new or, with `resume`, continued, synced at the end; ConfigError if it may not be used.
 
     With `resume`, the ledger of an earlier run is continued if it had the same settings. `notes` are those of the first
     run.

@@ -46,7 +46,7 @@ _MAIN = (
 
 @contextmanager
 def open_pool(job: ReleaseJob, codec: UnitCodec, workers: int, *, salt: str = "") -> Iterator[Each]:
-    """Yield a function from batches to pairs of a batch and its results, worked on by this number of processes.
+    """Yield a function from batches to (batch, results) pairs: here if workers == 1, else in a pool of processes.
 
     One worker is this process. `salt` is that of the vault. Raise ConfigError if the detector is an object of this
     process, which no other can load.
@@ -81,6 +81,7 @@ def check_workers(job: ReleaseJob, workers: int) -> None:
 
 
 def _process_here(work: BatchWork, codec: UnitCodec, batch: Batch) -> Results:
+    """Decode and process a batch in this process; return its results."""
     return process_batch(work, [codec.decode(item.payload) for item in batch])
 
 
@@ -88,6 +89,7 @@ class _WorkerDied(Exception):  # noqa: N818  (an event, handled in this module)
     """A worker ended while it worked; `how` says in words what ended it."""
 
     def __init__(self, how: str) -> None:
+        """Keep how the worker ended, in words."""
         super().__init__(how)
         self.how = how
 
@@ -142,6 +144,7 @@ class _Worker:
         return None
 
     def _explain_end(self) -> str:
+        """Wait for the process to end, and return how it did: its code, or the signal's name."""
         code = self.process.wait()
         return f"ended with code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
 
@@ -170,7 +173,7 @@ class Pool:
     _spare: _Worker | None = None  # a worker beside the others, for batches that ended theirs
 
     def map(self, batches: Iterable[Batch]) -> Iterator[tuple[Batch, Results]]:
-        """Yield each batch with its results, as they are finished; at most one batch for each worker is in memory."""
+        """Yield (batch, results) as they finish: one batch per worker and one ahead; retry batches of dead workers."""
         waiting = iter(batches)
         following = next(waiting, None)
         while following is not None or any(worker.batch for worker in self._workers):
@@ -192,7 +195,7 @@ class Pool:
                 yield batch, results
 
     def close(self) -> None:
-        """End all workers."""
+        """End all workers, the spare one too."""
         if self._spare is not None:
             self._workers.append(self._spare)
             self._spare = None
@@ -214,6 +217,7 @@ class Pool:
         return [busy[each] for each in wait(list(busy)) if isinstance(each, Connection)]
 
     def _remove(self, worker: _Worker) -> None:
+        """Take a worker out of the pool and end it."""
         self._workers.remove(worker)
         worker.close()
 
@@ -255,7 +259,7 @@ class Pool:
         )
 
     def _divide(self, batch: Batch, death: _WorkerDied) -> Results:
-        """Return the results of a batch that ends its worker: patient by patient, without the documents that do it."""
+        """Return the results of a batch that ended its worker, by halves of patients; culprits are withheld."""
         patients = [list(items) for _, items in groupby(batch, key=lambda item: item.group)]
         if len(patients) == 1:
             return self._find_poison(batch, death)
@@ -288,7 +292,7 @@ class Pool:
         return [withheld[item.number] for item in patient]
 
     def _search(self, items: Sequence[WorkItem[bytes]]) -> WorkItem[bytes] | None:
-        """Return a document that ends a worker by itself, by bisection; None if there is none."""
+        """Return an item that ends each worker that gets it alone, by bisection; None if there is none."""
         while len(items) > 1:
             halves = (items[: len(items) // 2], items[len(items) // 2 :])
             bad = next((half for half in halves if self._dies(half)), None)
@@ -298,7 +302,7 @@ class Pool:
         return items[0] if self._dies(items) else None
 
     def _dies(self, items: Sequence[WorkItem[bytes]]) -> bool:
-        """Tell whether documents end every worker that gets them."""
+        """Tell whether the items end a worker; a single one must do so `_TRIES` times."""
         for _ in range(_TRIES if len(items) == 1 else 1):
             try:
                 self._run_alone(items)
@@ -309,6 +313,7 @@ class Pool:
 
 
 def _explain(how: str) -> str:
+    """Return the reason, in words, for withholding a document that ended its process."""
     return (
         f"the process that works on it {how}, each time, as when memory runs out; shorten it, or release it alone on a "
         "larger machine"

@@ -97,7 +97,7 @@ def run_release(
 def _run_with_ledger(
     job: ReleaseJob, gathered: Gathered | None, stack: ExitStack, *, resume: bool, workers: int, tick: Tick
 ) -> dict[str, Any]:
-    """Process, build and publish what the ledger does not have yet."""
+    """Process, build and publish what the ledger lacks; return the manifest; Interrupted if Ctrl-C comes."""
     notes = {} if job.vault.key is None else {"salt": secrets.token_hex(32)}
     with open_ledger(job.work, job.digest, notes=notes, resume=resume) as ledger:
         try:
@@ -184,7 +184,7 @@ class _Processed:
     seal: Seal | None
 
     def results(self, job: ReleaseJob) -> Iterator[tuple[Origin, Released | Withheld]]:
-        """Yield the origin and the result of every unit, in the order of the input; it can be called repeatedly."""
+        """Yield (origin, result) of every unit in input order, each time called; DataError if one is lost."""
         seen: set[str] = set()
         aside = iter(self.withheld)
         next_aside = next(aside, None)
@@ -221,6 +221,7 @@ def _process_job(
     withheld = stack.enter_context(SealedRecords(job.output.parent))
 
     def set_aside(number: int, result: Withheld) -> None:
+        """Keep a withheld result under its number."""
         withheld.add(number.to_bytes(8, "big"), _pack_result(result))
 
     with open_pool(job, gathered.codec, workers, salt=salt) as each:
@@ -360,7 +361,7 @@ def _backup_path(job: ReleaseJob) -> Path:
 
 
 def _sync(paths: Iterable[Path]) -> None:
-    """Flush the files at these paths, and inside them, to the disk."""
+    """Flush the files at these paths, and inside folders, to the disk; all of the system's if they are many."""
     files = [file for path in paths for file in (path.rglob("*") if path.is_dir() else (path,)) if file.is_file()]
     if len(files) > _MOST_SYNCED_FILES and hasattr(os, "sync"):
         os.sync()

@@ -17,10 +17,12 @@ class Interrupted(Exception):  # noqa: N818  (not an error: finished results are
     """The user stopped the job; `done` results are stored in its ledger."""
 
     def __init__(self, done: int) -> None:
+        """Keep the number of documents done."""
         super().__init__(done)
         self.done = done
 
     def __str__(self) -> str:
+        """Return how many documents are done and how to finish the run."""
         return f"interrupted; {self.done:,} documents are done and kept: run the same command with --resume to finish"
 
 
@@ -66,7 +68,7 @@ def process_batches(
     """
 
     def missing() -> Iterator[Sequence[WorkItem[P]]]:
-        """Yield the batches of which the ledger lacks a result."""
+        """Yield the batches of which the ledger lacks a result; report the others as done."""
         for batch in batches:
             if len(ledger) and all(ledger.get(item.number, item.key) is not None for item in batch):
                 done(batch)
@@ -85,7 +87,7 @@ def _store(
     ledger: Ledger,
     set_aside: Callable[[int, R], None],
 ) -> None:
-    """Store the results of a batch, except those that the ledger has already."""
+    """Put a batch's new results into the ledger; one that is not bytes is set aside, and its old one forgotten."""
     for item, result in zip(batch, results, strict=True):
         if not isinstance(result, bytes):
             ledger.forget(item.number)

@@ -52,15 +52,19 @@ class SealedRecords:
         self._cipher = _Cipher()
 
     def __enter__(self) -> SealedRecords:
+        """Return self; the block's end drops all records."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Drop all records."""
         self.close()
 
     def __len__(self) -> int:
+        """Return the number of records."""
         return self._number
 
     def __repr__(self) -> str:
+        """Return the numbers of records and runs only."""
         return f"SealedRecords({self._number} records, {sum(map(len, self._levels))} runs)"
 
     def add(self, key: bytes, payload: bytes) -> None:
@@ -81,13 +85,14 @@ class SealedRecords:
         return heapq.merge(*runs, self._waiting, key=itemgetter(0))
 
     def close(self) -> None:
-        """Drop all records."""
+        """Drop all records and close their temporary files."""
         for level in self._levels:
             for run in level:
                 run.close()
         self._levels, self._waiting = [], []
 
     def _sort(self) -> None:
+        """Sort the records in memory by key, unless they are sorted."""
         if not self._sorted:
             self._waiting.sort(key=itemgetter(0))
             self._sorted = True
@@ -99,6 +104,7 @@ class SealedRecords:
         self._waiting, self._bytes = [], 0
 
     def _add_run(self, records: Iterable[_Record], level: int) -> None:
+        """Write sorted records as a run of this level; merge a full level upwards; ChaffinchError if the disk fails."""
         run = _Run(self._folder, self._cipher)
         try:
             run.write(records)
@@ -122,6 +128,7 @@ class _Cipher:
     """A key of this process, and a counter of its nonces."""
 
     def __init__(self) -> None:
+        """Make a random key, which is never stored."""
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         self._cipher, self._count = AESGCM(secrets.token_bytes(32)), 0
@@ -146,11 +153,12 @@ class _Run:
     """A sorted run in an unnamed file: blocks of records, each sealed, with its size before it."""
 
     def __init__(self, folder: Path | None, cipher: _Cipher) -> None:
+        """Open a temporary file in the folder."""
         self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (closed by `close`)
         self._cipher = cipher
 
     def write(self, records: Iterable[_Record]) -> None:
-        """Write sorted records."""
+        """Write sorted records in encrypted blocks."""
         parts: list[bytes] = []
         size = 0
         for key, payload in records:
@@ -164,10 +172,12 @@ class _Run:
         self._file.flush()
 
     def _put(self, plain: bytes) -> None:
+        """Encrypt a block and append it after its size."""
         sealed = self._cipher.seal(plain)
         self._file.write(_SIZE.pack(len(sealed)) + sealed)
 
     def __iter__(self) -> Iterator[_Record]:
+        """Yield the records in order, one block in memory at a time."""
         handle, place = self._file.fileno(), 0
         while head := os.pread(handle, _SIZE.size, place):
             (size,) = _SIZE.unpack(head)
@@ -181,6 +191,7 @@ class _Run:
 
 
 def _split_block(block: bytes) -> Iterator[_Record]:
+    """Yield the (key, payload) records of a decrypted block."""
     place = 0
     while place < len(block):
         key_size, size = _LENGTHS.unpack_from(block, place)

@@ -38,7 +38,8 @@ RULES = "rules"  # the name of the detector without a model: patterns and lists 
 class DetectorSource(Protocol):
     """Where a process gets its detector from: a small, hashable value that can be pickled."""
 
-    def __hash__(self) -> int: ...
+    def __hash__(self) -> int:
+        """Return a hash, so that a loaded detector can be kept by its source."""
 
     def build(self) -> Detector:
         """Return the detector; raise ConfigError if it is not the one that the job was planned with."""
@@ -150,7 +151,7 @@ class BatchWork:
 
 
 def load_work(spec: WorkSpec, keys: Keys) -> BatchWork:
-    """Return the work of a spec; the detector is loaded once per process, and kept for other specs with it."""
+    """Return the work of a spec, its detector loaded once per process; ConfigError if vault key and salt disagree."""
     if bool(spec.salt) != (keys.vault is not None):
         raise ConfigError("a job with a vault needs the key of the vault, and one without needs none")
     seal = None if keys.vault is None else Seal.new(keys.vault, bytes.fromhex(spec.salt))
@@ -159,4 +160,5 @@ def load_work(spec: WorkSpec, keys: Keys) -> BatchWork:
 
 @lru_cache(maxsize=4)  # a service has few models at a time, and each takes memory
 def _load_detector(source: DetectorSource) -> Detector:
+    """Build the detector of a source, once per process."""
     return source.build()

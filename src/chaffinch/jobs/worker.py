@@ -46,6 +46,7 @@ def turn_off_core_dumps() -> None:
 
 
 def _prctl(option: int, value: int) -> None:
+    """Set an option of this process on Linux; do nothing if that fails or on other systems."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
@@ -62,7 +63,7 @@ def work_until_the_end(source: Connection, replies: int) -> None:
 
 
 def _serve(source: Connection, target: Connection) -> None:
-    """Load the work and process batches; raise EOFError at the end of the pipe."""
+    """Load the work, say so, process batches until EOFError ends the pipe; exit with the reason if loading fails."""
     from chaffinch.errors import ChaffinchError
     from chaffinch.jobs.batches import UnitCodec, process_batch
     from chaffinch.jobs.work import load_work

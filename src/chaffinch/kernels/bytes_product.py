@@ -41,6 +41,7 @@ class ByteRows:
     lows: Floats32  # (n,)
 
     def __len__(self) -> int:
+        """Return the number of rows."""
         return len(self.steps)
 
 
@@ -109,7 +110,7 @@ def multiply(rows: ByteRows, matrix: ByteMatrix) -> Ints32:
 
 
 def apply(rows: ByteRows, matrix: ByteMatrix) -> Floats32:
-    """Return (n, M) x W + b."""
+    """Return (n, M) float32 x W + b, read off the integer products of quantised rows and matrix."""
     from chaffinch.kernels._linear import _byte_rows
 
     out = np.empty((len(rows), matrix.shape[1]), np.float32)

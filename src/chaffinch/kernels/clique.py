@@ -116,7 +116,7 @@ def best_labels(clique: Clique) -> Labelling:
 
 
 def loopy_beliefs(clique: Clique, *, damping: float = 0.5, rounds: int = 50) -> Beliefs:
-    """Return approximate marginals (m, C) by damped loopy belief propagation; log_z is the Bethe approximation.
+    """Return marginals (m, C) and Bethe log_z by damped loopy propagation; ConfigError for unfit settings.
 
     >>> clique = Clique(np.array([[0., 1.], [0., 0.]]), np.eye(2))
     >>> bool(np.allclose(loopy_beliefs(clique).labels, beliefs(clique).labels))
@@ -143,7 +143,7 @@ def loopy_beliefs(clique: Clique, *, damping: float = 0.5, rounds: int = 50) -> 
 
 
 def _cavity(clique: Clique, messages: Floats) -> Floats:
-    """Return the cavity sums (m, m, C): the unary part of o plus messages from all occurrences except p.
+    """Return (m, m, C) cavity sums [o, p]: the unary part of o plus messages to o from all occurrences except p.
 
     They are summed from both ends, because subtracting a message of -inf again would give NaN.
     """
@@ -161,7 +161,7 @@ def _feasible(log_value: float) -> float:
 
 
 def _symmetric(pairwise: Floats) -> bool:
-    """Tell whether pairwise potentials are the same from either side."""
+    """Tell whether pairwise potentials are the same from either side; those of an occurrence with itself not asked."""
     if pairwise.ndim == 2:
         return np.array_equal(pairwise, pairwise.T)
     off = ~np.eye(len(pairwise), dtype=np.bool_)
@@ -169,7 +169,7 @@ def _symmetric(pairwise: Floats) -> bool:
 
 
 def _enumerate(clique: Clique) -> Ints | None:
-    """Return every labelling (Y, m), the last occurrence changing fastest; None if there are too many."""
+    """Return every labelling (Y, m), the last occurrence changing fastest; None above `ENUMERATE` of them."""
     m, C = clique.unary.shape
     if m * np.log(C) > np.log(ENUMERATE) + 1e-9:
         return None
@@ -177,7 +177,7 @@ def _enumerate(clique: Clique) -> Ints | None:
 
 
 def _scores(clique: Clique, labellings: Ints) -> Floats:
-    """Return the score (Y,) of each labelling (Y, m)."""
+    """Return (Y,) the unary plus pairwise score of each labelling (Y, m)."""
     m, C = clique.unary.shape
     scores = clique.unary[np.arange(m), labellings].sum(axis=1)
     if clique.pairwise.ndim == 2:
@@ -266,7 +266,7 @@ def _count_labels(clique: Clique) -> Labelling:
 
 
 def _field(clique: Clique, q: Floats) -> Floats:
-    """Return the expected pairwise score (m, C) of each label if the other occurrences are distributed as q (m, C)."""
+    """Return (m, C) the expected pairwise scores if the others follow q (m, C); DataError if a pair is impossible."""
     if not np.isfinite(clique.pairwise).all():
         raise DataError(f"{len(q)} occurrences are too many for impossible pairs; use finite pairwise potentials")
     if clique.pairwise.ndim == 2:
@@ -286,7 +286,7 @@ def _mean_field(clique: Clique) -> Beliefs:
 
 
 def _climb(clique: Clique, labels: Ints) -> Labelling:
-    """Run iterated conditional modes: make the single change that gains most, until none gains."""
+    """Make the single label change that gains most, until none gains; return the labelling, which is not exact."""
     m, C = clique.unary.shape
     labels = labels.copy()
     while True:

@@ -116,6 +116,7 @@ class Lattice:
             raise DataError(f"trans has {len(self.trans)} steps; {len(self)} tokens need {max(len(self) - 1, 0)}")
 
     def __len__(self) -> int:
+        """Return the number of tokens."""
         return len(self.emit) if self.active is None else len(self.active.which)
 
     def clamp(self, allowed: Bools) -> Lattice:
@@ -152,10 +153,11 @@ class Batch:
             raise DataError(f"trans has {len(self.trans)} entries; a batch of {tokens} tokens needs one per token")
 
     def __len__(self) -> int:
+        """Return the number of sequences."""
         return len(self.bounds) - 1
 
     def __getitem__(self, index: int) -> Lattice:
-        """Return sequence number `index` as a lattice."""
+        """Return sequence number `index`, from 0, as a lattice; raise IndexError if there is none."""
         if not 0 <= index < len(self):
             raise IndexError(f"sequence {index} of {len(self)}")
         lo, hi = int(self.bounds[index]), int(self.bounds[index + 1])
@@ -167,7 +169,7 @@ class Batch:
 
     @classmethod
     def of(cls, lattices: Sequence[Lattice]) -> Batch:
-        """Return the lattices as one batch; they must share start and end, and trans where it is one matrix."""
+        """Return lattices as one batch; DataError unless they share start, end, kind of emit, and a single trans."""
         if not lattices:
             raise DataError("a batch of no lattices has no states; give at least one")
         head = lattices[0]
@@ -276,7 +278,7 @@ def _potentials(name: str, array: ArrayLike) -> Floats:
 
 
 def _clamp(owner: Lattice | Batch, allowed: Bools) -> Floats:
-    """Return emissions that are -inf outside the mask (tokens, K)."""
+    """Return emissions that are -inf outside the mask (tokens, K); raise DataError if that has another shape."""
     tokens = len(owner.emit) if owner.active is None else len(owner.active.which)
     shape = (tokens, len(owner.start))
     if np.shape(allowed) != shape or np.asarray(allowed).dtype != np.bool_:

@@ -39,7 +39,7 @@ def viterbi(lattice: Lattice | Batch) -> Path[float] | Path[Floats]:
 
 
 def best_paths(lattice: Lattice, n: int) -> list[Path[float]]:
-    """Return the n best paths, best first; fewer if fewer are possible.
+    """Return the n best paths, best first, fewer if fewer are possible; ConfigError for n < 1, or InfeasibleError.
 
     >>> lattice = Lattice(np.zeros(2), np.zeros((2, 2)), np.array([[0., 1.], [.5, 0.]]), np.zeros(2))
     >>> [(path.score, path.states.tolist()) for path in best_paths(lattice, 2)]
@@ -63,7 +63,7 @@ def best_paths(lattice: Lattice, n: int) -> list[Path[float]]:
 
 
 def sample(lattice: Lattice, rng: np.random.Generator, n: int) -> Ints:
-    """Draw n paths (n, T) from the posterior, independently.
+    """Draw n paths (n, T) from the posterior, independently; ConfigError for n < 0, InfeasibleError without a path.
 
     >>> lattice = Lattice(np.array([0., -np.inf]), np.zeros((2, 2)), np.zeros((3, 2)), np.zeros(2))
     >>> sample(lattice, np.random.default_rng(0), 5)[:, 0].tolist()

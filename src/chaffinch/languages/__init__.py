@@ -291,7 +291,7 @@ def build_pack(folder: Path, files: Mapping[str, str]) -> Pack:
 
 
 def _settings(path: Path, text: str) -> _Settings:
-    """Return the settings; raise ConfigError unless they are valid."""
+    """Parse the TOML settings of a language; raise ConfigError, naming the path, unless all of them are valid."""
     try:
         settings = msgspec.convert(tomllib.loads(text), _Settings)
     except tomllib.TOMLDecodeError as error:
@@ -312,7 +312,7 @@ def _settings(path: Path, text: str) -> _Settings:
 
 
 def _extension(words: list[str]) -> re.Pattern[str]:
-    """Return the pattern of a number with an extension; its groups are the number, if any, and the extension."""
+    """Return a pattern of (number or nothing), an extension word, (extension); one that never matches if no words."""
     if not words:
         return re.compile("(?!)")
     either = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
@@ -320,7 +320,7 @@ def _extension(words: list[str]) -> re.Pattern[str]:
 
 
 def _lexicon(path: Path, files: Mapping[str, str]) -> dict[str, str]:
-    """Return the words of a lexicon with their buckets; hi wins if a word has two rows. A missing file has no words."""
+    """Return {word: hi or lo}, hi if it has both; {} if the file is missing; ConfigError for another bucket."""
     buckets: dict[str, str] = {}
     for number, word, bucket in _rows(path, files.get(path.name, "")):
         if bucket not in BUCKETS:
@@ -331,7 +331,7 @@ def _lexicon(path: Path, files: Mapping[str, str]) -> dict[str, str]:
 
 
 def _rows(path: Path, text: str) -> Iterator[tuple[int, str, str]]:
-    """Yield number, folded word and rest of each line that is not blank; ConfigError for two words on a line."""
+    """Yield (line number, folded word, rest after the tab) of lines that are not blank; ConfigError for two words."""
     for number, line in enumerate(text.split("\n"), start=1):
         word, _, rest = line.strip("\r").partition("\t")
         if not word.strip():

@@ -63,7 +63,7 @@ def scatter(points: Sequence[Point], sizes: Sequence[int], *, title: str, across
 
 
 def _plot(inside: str, *, title: str, across: str, up: str) -> str:
-    """Return a square plot with ticks from 0 to 1, its axes named `across` and `up`."""
+    """Return a square SVG plot around `inside`, with ticks from 0 to 1 and axes named `across` and `up`."""
     ticks = []
     for tenth in (0, 2, 4, 6, 8, 10):
         x, y = _x(tenth / 10), _y(tenth / 10)

@@ -76,7 +76,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> type[SourceKind]:
-    """Return the class of a kind of source by its name, imported on first use."""
+    """Return the class of a kind of source by its name, imported on first use; AttributeError for another name."""
     for kind in KINDS.values():
         if kind.__name__ == name:
             return kind

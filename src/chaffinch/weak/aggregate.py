@@ -258,7 +258,7 @@ def describe(fitted: FittedAggregator) -> dict[str, Any]:
 
 
 def restore(state: State, described: Mapping[str, Any], *, embedder: Embedder | None = None) -> FittedAggregator:
-    """Rebuild an aggregator from its arrays and its manifest entry; `embedder` is for a conditional HMM."""
+    """Rebuild an aggregator from arrays and manifest entry; `embedder` is for a CHMM; ModelError if unreadable."""
     try:
         kinds = {aggregator.config.__name__: aggregator for aggregator in AGGREGATORS}
         part = replace(state, kind=described["kind"], config=described["config"])
@@ -270,7 +270,7 @@ def restore(state: State, described: Mapping[str, Any], *, embedder: Embedder | 
 def save(
     fitted: FittedAggregator, path: str | Path, *, docs: Sequence[Document] = (), corpus: str = ""
 ) -> Manifest:  # fmt: skip
-    """Write an aggregator to one file, atomically; it holds names of sources and numbers, no document text.
+    """Write an aggregator's numbers and source names to a file, atomically; ConfigError for a rule, which has none.
 
     The embedder of a conditional HMM is not part of it. Raise ConfigError for a rule, which learns nothing.
     """
@@ -286,7 +286,7 @@ def save(
 
 
 def load(path: str | Path, *, embedder: Embedder | None = None) -> FittedAggregator:
-    """Read an aggregator that `save` wrote; `embedder` is for a conditional HMM.
+    """Read an aggregator that `save` wrote; `embedder` is for a CHMM; ModelError if the file holds another model.
 
     A conditional HMM gets the packaged embedder; if it was fitted with another one, that must be given.
     """
@@ -305,7 +305,7 @@ def load(path: str | Path, *, embedder: Embedder | None = None) -> FittedAggrega
 def _votes_to_learn(
     docs: Sequence[Document], fit_on: Sequence[Document] | None, sources: Sequence[str] | None
 ) -> VoteMatrix:  # fmt: skip
-    """Return the vote matrix to fit to (of `fit_on` if given), with the labels of both sets of documents."""
+    """Return the vote matrix of `fit_on`, else of `docs`, with the labels of both; DataError if it is empty."""
     if fit_on is None:
         return collect_votes(docs, sources=sources)
     if not fit_on:

@@ -81,6 +81,7 @@ class Applied:
         return iter(self.documents)
 
     def __len__(self) -> int:
+        """Return the number of documents."""
         return len(self.documents)
 
 
@@ -202,7 +203,7 @@ def _batch_in_worker(docs: Sequence[Document]) -> list[_Answers]:
 
 @contextmanager
 def _map_batches(sources: Sequence[Source], workers: int) -> Iterator[Any]:
-    """Yield a function that maps batches of documents to (batch, answers) in order, on `workers` processes."""
+    """Yield a function that maps batches to (batch, answers) in order, on `workers` processes or threads."""
     if workers > 1 and all(map(is_plain_data, sources)):
         pool = ProcessPoolExecutor(workers, get_context("spawn"), _hold, (sources,))
         try:

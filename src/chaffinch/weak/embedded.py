@@ -62,7 +62,7 @@ class FittedCHMM:
 
     @classmethod
     def of(cls, state: State, embedder: Embedder | None = None) -> FittedCHMM:
-        """Rebuild the model from its arrays, with the embedder it was fitted with (default: the packaged one)."""
+        """Rebuild the model with its embedder (default: the packaged one); ModelError if it is another or missing."""
         model = chmm.Model.of(state)
         if embedder is None:
             try:

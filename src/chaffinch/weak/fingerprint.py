@@ -33,7 +33,7 @@ def fingerprint(value: object) -> str:
 
 
 def _digest(value: Any) -> bytes:
-    """Return the hash of a value, dispatched by its type; the type is part of the hash."""
+    """Return the hash of a value by its type, which is part of it; of paths the files' contents, of code its source."""
     if value is None or isinstance(value, bool | int | float | str | bytes):
         return _hash_parts(type(value).__name__, [repr(value).encode("utf-8", "surrogatepass")])
     if isinstance(value, np.generic):

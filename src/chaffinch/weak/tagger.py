@@ -77,7 +77,7 @@ class WeakTagger:
         return Corpus(walk)
 
     def with_votes(self, docs: Sequence[Document]) -> list[Document]:
-        """Return the documents with all sources' layers; the sources are run where a layer is missing."""
+        """Return documents with all sources' layers; run sources where one is missing; DataError if it cannot."""
         without_votes = [not all(SOURCE + name in doc.layers for name in self.names) for doc in docs]
         missing = sorted(set(self.names) - {source.name for source in self.sources})
         if any(without_votes) and missing:
@@ -108,7 +108,7 @@ class WeakTagger:
         ]  # fmt: skip
 
     def save(self, path: str | Path) -> Manifest:
-        """Write the tagger to one file, atomically; of sources that are Python code it holds the names only.
+        """Write the tagger to one file, atomically; of sources in Python only names; ConfigError if a function votes.
 
         If the votes of a source came with the documents, and the tagger does not have the source, other documents must
         have its votes, too.
@@ -144,7 +144,7 @@ class WeakTagger:
 
 
 def load(path: str | Path, *, sources: Sequence[Source] = (), embedder: Embedder | None = None) -> WeakTagger:
-    """Read a weakly supervised tagger; sources that are Python code, which its file cannot hold, must be given.
+    """Read a weakly supervised tagger; its sources in Python must be given; ModelError for another kind of model.
 
     A given source replaces the one of its name in the file; one that the tagger has no use for is refused.
     If it was trained with an embedder, `embedder` defaults to the packaged one; raise ModelError if it is another one.
@@ -159,7 +159,7 @@ def load(path: str | Path, *, sources: Sequence[Source] = (), embedder: Embedder
 
 
 def _tagger(found: Bundle, supplied: Mapping[str, Source], embedder: Embedder | None) -> WeakTagger:
-    """Rebuild the tagger from its file, the supplied sources and the embedder."""
+    """Rebuild the tagger from its file, the supplied sources, which replace stored ones, and the embedder."""
     config = found.manifest.config
     sources = _choose_sources(config, supplied)
     first, *rest = [_student(found, number, student) for number, student in enumerate(config["students"])]
@@ -177,7 +177,7 @@ def _tagger(found: Bundle, supplied: Mapping[str, Source], embedder: Embedder | 
 
 
 def _choose_sources(config: Mapping[str, Any], supplied: Mapping[str, Source]) -> tuple[Source, ...]:
-    """Return the sources of the tagger: those in its file, and the supplied ones, which replace them.
+    """Return the tagger's sources, supplied ones for stored ones; ModelError if one is missing or has no use.
 
     Raise ModelError if a source is missing that the file could not hold, or if one is supplied that has no use.
     """
@@ -199,7 +199,7 @@ def _choose_sources(config: Mapping[str, Any], supplied: Mapping[str, Source]) -
 
 
 def _embedder(found: Bundle, embedder: Embedder | None) -> Embedder | None:
-    """Return the embedder that a tagger was trained with, if any; raise ModelError if it is another one."""
+    """Return the embedder, the packaged one if needed and None given; ModelError if training used another."""
     network = found.state.child("network").arrays
     embedding = [aggregator.config.__name__ for aggregator in AGGREGATORS if aggregator.embeds]
     if embedder is None and (network or found.manifest.config["aggregator"]["kind"] in embedding):

@@ -27,7 +27,7 @@ class VoteRule:
     overlaps: ClassVar[bool] = False  # whether its spans may overlap
 
     def spans(self, votes: VoteMatrix) -> Spans:
-        """Return the spans that the rule makes of votes."""
+        """Return the spans that the rule makes of votes; each rule must define it."""
         raise NotImplementedError
 
     def chances(self, _votes: VoteMatrix) -> Floats | None:

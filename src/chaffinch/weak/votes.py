@@ -132,7 +132,7 @@ def _soft_labels(docs: Sequence[Document], sources: Sequence[str]) -> set[str]:
 
 
 def _codes(line: _Line, spans: Sequence[tuple[int, int, int, str]], names: Sequence[str], S: int) -> NDArray[np.int16]:
-    """Return (T, S) the tag that each source votes for on each token, from its spans; a code for silence elsewhere."""
+    """Return (T, S) each source's tag by token: silent, 0 for O, 1 + 2e first, 2 + 2e later of label e; longest win."""
     out = np.full((len(line.tokens), S), SILENT, np.int16)
     numbers = {name: number for number, name in enumerate(names)} | {"O": -1}
     rows = [(source, begin, end, numbers[label]) for source, begin, end, label in spans if label in numbers]
@@ -170,7 +170,7 @@ def _without_overlaps(source: Ints, first: Ints, end: Ints, T: int) -> Bools:
 
 
 def _links(docs: Sequence[Document], line: _Line, rules: Sequence[str]) -> NDArray[np.int8]:
-    """Return (T, R) the votes of linking rules on whether each token belongs to the one before it."""
+    """Return (T, R) linking rules' votes on whether a token belongs to the one before; DataError for other labels."""
     out = np.zeros((len(line.tokens), len(rules)), np.int8)
     spans = _spans_on_line(docs, line, [LINK + name for name in rules])
     edges = np.array([(begin, end) for _, begin, end, _ in spans], np.int64).reshape(-1, 2)
@@ -183,7 +183,7 @@ def _links(docs: Sequence[Document], line: _Line, rules: Sequence[str]) -> NDArr
 
 
 def _runs(tags: Ints, bounds: Ints) -> tuple[Ints, Ints]:
-    """Return first tokens and ends of the runs of tags; a run ends where a sentence begins."""
+    """Return first tokens and ends of the runs of tags above 0; a sentence or an odd tag begins a new run."""
     cut = np.zeros(len(tags) + 1, np.bool_)
     cut[bounds] = True
     begins = (tags > 0) & ((tags % 2 == 1) | cut[:-1] | (np.append(0, tags[:-1])[: len(tags)] == 0))
@@ -193,7 +193,7 @@ def _runs(tags: Ints, bounds: Ints) -> tuple[Ints, Ints]:
 
 
 def _soft(doc: Document, name: str, labels: Labels) -> Floats:
-    """Return (T, L) a source's soft labels as distributions over tags; zeros where it has none."""
+    """Return (T, L) a document's soft labels of that name in the order of the tags; zeros where it has none."""
     out = np.zeros((len(doc.tokens), len(labels.tags)))
     if name in doc.soft:
         for column, tag in enumerate(doc.soft[name].labels):

@@ -123,7 +123,7 @@ def _tags(spans: Sequence[Span], hipaa: bool) -> set[Item]:
 
 
 def _tokens(doc: Document, spans: Sequence[Span], hipaa: bool) -> Iterator[Item]:
-    """Yield (label, start, end) of each run of ASCII letters and digits inside the spans."""
+    """Yield (label, start, end) of each run of ASCII letters and digits in the spans; an empty one if it has none."""
     for span in spans:
         if hipaa and not _is_hipaa(span.label):
             continue

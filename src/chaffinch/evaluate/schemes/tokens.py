@@ -83,6 +83,7 @@ class Leakage:
     labels: Mapping[str, tuple[int, int]]
 
     def __str__(self) -> str:
+        """Return leaking documents and leaked tokens with their intervals, in two lines."""
         (low, high), (few, many) = self.share_interval, self.rate_interval
         return (
             f"leaking documents: {self.leaking} of {self.documents}, {self.share:.1%} ({low:.1%} to {high:.1%})\n"

@@ -41,7 +41,7 @@ def heads(words: Keys, edges: Flags, out: Keys) -> None:
 
 @kernel()
 def headers(codes: Codes, tokens: Places, out: Keys) -> None:
-    """Put the key of a line's header ("Name: ...") into out, for the tokens after its colon.
+    """Put into out[n] the key of the header ("Name:") of token n's line, if the token is after its colon, else 0.
 
     The header is what precedes the first colon, within `HEADER_REACH` characters, without white space. `tokens` (N, 2)
     are begin and end among the codes, in order; pads are empty.

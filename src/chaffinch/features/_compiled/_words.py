@@ -33,7 +33,7 @@ def _emit(kind: int, key: np.uint64, keys: Keys, kinds: Bytes, q: int) -> int:
 
 @helper()
 def _patterns(codes: Codes, begin: int, end: int, table: Bytes) -> int:
-    """Return the capital, digit, dash and punctuation patterns of the published list, then some of ours, as bits."""
+    """Return bits for a word's capital, digit, dash and punctuation patterns: the published list, then ours."""
     size, top = end - begin, len(table) - 1
     upper = lower = digit = dash = other = marks = 0
     capitals = small_big = letter_digit = digit_letter = False
@@ -68,7 +68,7 @@ def _patterns(codes: Codes, begin: int, end: int, table: Bytes) -> int:
 def word_features(
     codes: Codes, types: Places, table: Bytes, small: Codes, keys: Keys, kinds: Bytes, lists: Places, plain: Flags
 ) -> int:
-    """Fill keys and kinds with the features of every type and return Q.
+    """Fill `keys`, `kinds`, `lists` and `plain` with the features of every word type; return their number Q.
 
     `types` is (V, 2) begin and end among the codes; `table` and `small` hold the kind and lower case of a character.
     Type v has features lists[v] to lists[v + 1]; `plain` marks those with a letter or a digit. There must be room for

@@ -151,7 +151,7 @@ def library() -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[Any]:
-    """Provide the transformers library without progress bars, warnings or access to the hub."""
+    """Yield the transformers library, its progress bars and warnings off inside the block."""
     library()
     import transformers
 
@@ -206,7 +206,7 @@ class Embedder:
         pooling: Literal["mean", "first"] = "mean", window: int = 256, overlap: int = 64, threads: int = 1,
         cache: str | Path | None = None,
     ) -> Embedder:  # fmt: skip
-        """Return the embedder of an encoder's folder, or of the packaged MiniLM; ConfigError for a bad setting."""
+        """Return the embedder of an encoder's folder, or of the packaged MiniLM; ConfigError for an unfit setting."""
         if pooling not in ("mean", "first"):
             raise ConfigError(f"pooling must be mean or first, got {pooling!r}")
         if threads < 1 or window < STEP or not 0 <= overlap <= window // 2:
@@ -253,7 +253,7 @@ class Embedder:
             yield from (embeddings for embeddings in out if embeddings is not None)
 
     def _read(self, docs: Sequence[Document]) -> list[Singles]:
-        """Return the embeddings (T, D) of each document."""
+        """Return the embeddings (T, D) of each document's tokens, computed in overlapping windows of word pieces."""
         out = [np.zeros((len(doc.tokens), self.size), np.float32) for doc in docs]
         room = self.window - SPECIALS
         pieces = [self.encoder.pieces(doc.words(), room // 4) for doc in docs]
@@ -273,7 +273,7 @@ class Embedder:
         return out
 
     def _layers(self, rows: Sequence[list[int]]) -> Singles:
-        """Return the chosen layers of windows of one length: (windows, length, D)."""
+        """Return (windows, length, D): the chosen layers, joined, of windows of one length."""
         import torch
 
         ids, mask = self.encoder.rows(rows)

@@ -137,7 +137,7 @@ def back_off(symbol: str, order: Sequence[str] = ORDER) -> Iterator[str]:
 
 
 def _letters(word: str, pack: Pack) -> str:
-    """Return the fields of a word of letters: case, lists, whether it is common, suffix, length and hyphen."""
+    """Return the signature fields of a word of letters: case, lists, common or not, suffix, length and hyphen."""
     plain = fold(word).strip("'’").rstrip(".")
     if plain.endswith(("'s", "’s")):
         plain = plain[:-2]
@@ -154,7 +154,7 @@ def _letters(word: str, pack: Pack) -> str:
 
 
 def _bucket(keys: Sequence[str], lexicon: Mapping[str, str]) -> str:
-    """Return the best bucket of a word, or of its parts, in a lexicon; 0 if it has none of them."""
+    """Return "hi" if one of the keys has it in the lexicon, else the first bucket found, else "0"."""
     if len(keys) == 1:
         return lexicon.get(keys[0], "0")
     buckets = [lexicon[key] for key in keys if key in lexicon]
@@ -171,7 +171,7 @@ def _case(word: str) -> str:
 
 
 def _suffix(plain: str, pack: Pack) -> str:
-    """Return the first class with an ending that leaves at least two letters before it, else 0."""
+    """Return the name of the first class with an ending that leaves two letters or more before it, else "0"."""
     for name, endings in pack.suffixes.items():
         if plain.endswith(endings) and any(plain.endswith(end) and len(plain) - len(end) >= 2 for end in endings):
             return name

@@ -40,7 +40,7 @@ class ScaledSteps:
     pairs: Floats | None  # (K, K) already summed, not yet multiplied by the table, if the kernel did it
 
     def add_pairs(self, total: Floats) -> None:
-        """Add pair marginals over all positions to total (K, K)."""
+        """Add the pair marginals, summed over all positions, to total (K, K)."""
         K, n = len(total), len(self.part.layout.width)
         if self.pairs is not None:
             total += self.tables[0] * self.pairs
@@ -188,7 +188,7 @@ def solve(batch: Batch, states: Floats, log_z: Floats, *, many: bool, pairs: Pai
 
 
 def _run(batch: Batch, part: Part, tables: ChainTables, workspace: ChainWorkspace, states: Floats) -> ScaledSteps:
-    """Run the kernel of the part's form, and return its messages."""
+    """Run the kernel of the part's form; fill `states` with marginals, and return the messages."""
     layout = part.layout
     lengths = layout.bounds[1:] - layout.bounds[:-1]
     filled = lengths > 0
@@ -219,7 +219,7 @@ def _run(batch: Batch, part: Part, tables: ChainTables, workspace: ChainWorkspac
 
 
 def _redo(batch: Batch, part: Part, b: int, states: Floats, log_z: Floats) -> LogSteps:
-    """Compute sequence b of the part again, in log-space."""
+    """Compute sequence b of the part again in log-space; put its marginals into `states` and its log Z into `log_z`."""
     lay = part.layout
     lo, hi = int(lay.bounds[b]), int(lay.bounds[b + 1])
     cells = slice(int(lay.at[lo]), int(lay.at[hi]))

@@ -56,7 +56,7 @@ def lane_workspace(longest: int, K: int) -> LaneWorkspace:
 
 @helper()
 def _load(layout: BatchLayout, start: Floats, emit: Floats, work: LaneWorkspace, order: Ints) -> int:
-    """Put log emissions of the sequences, the first token's plus start, into lanes; return the longest length."""
+    """Put the sequences' log emissions, plus start at the first token, into lanes; return the longest length."""
     K, L, T = work.weight.shape[1], work.weight.shape[2], 0
     for lane in range(L):
         b = order[min(lane, order.size - 1)]
@@ -97,7 +97,7 @@ def _exp_lanes(block: Floats, top: Floats) -> None:
 
 @helper()
 def _multiply(table: Floats, source: Floats, out: Floats) -> None:
-    """Put table (K, K) times source (K, L) into out (K, L)."""
+    """Put the product of table (K, K) and source (K, L) into out (K, L)."""
     K, L = source.shape
     for r in range(K):
         row = out[r]
@@ -206,7 +206,7 @@ def _run_backward(scaled: Scaled, work: LaneWorkspace, T: int) -> None:
 
 @helper()
 def _store(layout: BatchLayout, messages: Messages, work: LaneWorkspace, order: Ints, T: int) -> None:
-    """Copy the sequences out of their lanes: marginals, and the other messages if the caller has arrays for them."""
+    """Copy marginals out of the lanes, and forward and weight messages too if the caller has arrays for them."""
     K, keep = work.end.size, messages.forward.size > 0
     for t in range(T):
         for lane in range(order.size):
@@ -223,7 +223,7 @@ def _store(layout: BatchLayout, messages: Messages, work: LaneWorkspace, order: 
 
 @helper()
 def _share(work: LaneWorkspace, T: int) -> None:
-    """Turn forward messages into their shares of pair marginals."""
+    """Multiply the forward messages by each token's ratio, which gives their shares of pair marginals."""
     for t in range(T):
         ratio = work.ratio[t]
         for j in range(work.end.size):
@@ -249,7 +249,7 @@ def _add_pairs(work: LaneWorkspace, T: int) -> None:
 
 @helper()
 def _finish(layout: BatchLayout, scaled: Scaled, messages: Messages, work: LaneWorkspace, b: int, lane: int) -> None:
-    """Sum the log Z of sequence b, or record the first token that no path reaches."""
+    """Add log Z of the sequence in a lane to its messages, or record in status the first token no path reaches."""
     lo, T, log_z, product = layout.bounds[b], work.lengths[lane], 0.0, 1.0
     for t in range(T):
         if work.total[t, lane] == 0.0:
@@ -270,7 +270,7 @@ def _finish(layout: BatchLayout, scaled: Scaled, messages: Messages, work: LaneW
 def run_lanes(
     layout: BatchLayout, source: ScaledInput, scaled: Scaled, messages: Messages, work: LaneWorkspace
 ) -> None:
-    """Fill the messages of all sequences: one transition table, all states allowed."""
+    """Fill the messages of all sequences, several at a time in lanes: one transition table, all states allowed."""
     for j in range(work.end.size):
         work.end[j] = scaled.end[j]
     end_top = exp_row(work.end, work.end, LOG_TINY)

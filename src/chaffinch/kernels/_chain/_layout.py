@@ -114,7 +114,7 @@ def _list_layout(active: Active, bounds: Ints) -> BatchLayout:
 
 
 def _forms(batch: Batch) -> NDArray[np.int8]:
-    """Return the form of each sequence (B,). Lists are chosen by the products of adjacent widths against K squared."""
+    """Return (B,) the kernel form of each sequence, by states, length and cost; LISTS where few states are possible."""
     K, lo, hi = len(batch.start), batch.bounds[:-1], batch.bounds[1:]
     forms = np.full(len(batch), Form.ROWS if batch.trans.ndim == 2 else Form.EACH, np.int8)
     if batch.trans.ndim == 2 and K <= LANES_TO:
@@ -149,7 +149,7 @@ def _select_parts(batch: Batch, chosen: Ints, step_cells: int, form: Form) -> It
 
 
 def _cut(whole: Part, step_cells: int) -> Iterator[Part]:
-    """Yield runs of sequences: few enough for the processor's cache or, for ROWS, many, to find rows of one length.
+    """Yield parts of consecutive sequences: few enough for the processor's cache, or more for ROWS.
 
     `step_cells` is the number of cells of one transition table if there is one per token, else 0.
     """

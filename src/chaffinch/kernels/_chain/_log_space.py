@@ -72,7 +72,7 @@ def log_backward(layout: BatchLayout, trans: Floats, emit: Floats, b: int, backw
 
 @helper()
 def _offer(value: float, i: int, rank: int, scores: Floats, sources: Ints) -> bool:
-    """Insert a candidate into the ranking if it is good enough; return whether it was.
+    """Insert (value, source i, rank) into the sorted ranking if it beats the last; return whether it did.
 
     `scores` (n,) are in descending order, `sources` (n, 2) are the state before and the rank there. Of equal candidates
     the one offered first stays ahead.

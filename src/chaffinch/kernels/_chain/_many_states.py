@@ -67,7 +67,7 @@ def count_live(bounds: Ints, order: Ints, live: int, t: int) -> int:
 
 @helper()
 def _multiply(source: Floats, first: int, rows: int, panels: Floats, out: Floats) -> None:
-    """Put the product of `rows` rows of `source`, from `first` on, and the table into the first rows of `out`.
+    """Put `rows` rows of `source`, from `first` on, times the table in panels, into the first rows of `out`.
 
     Always four rows at a time; the last row is computed more than once if rows are missing.
     """
@@ -116,7 +116,7 @@ def _run_forward(
 def _run_backward(
     layout: BatchLayout, source: ScaledInput, scaled: Scaled, table: Floats, messages: Messages, work: RowWorkspace
 ) -> None:
-    """Fill marginals, weights and shares, and completes log Z."""
+    """Run backward from the last token: fill marginals, weights and shares, complete log Z, set the status."""
     K, order, base, wide, excess = len(scaled.end), source.order, work.base, work.wide, work.running[1]
     excess[:] = 0.0
     T = layout.bounds[order[0] + 1] - layout.bounds[order[0]]
@@ -160,7 +160,7 @@ def _clear_shares(source: ScaledInput, messages: Messages, work: RowWorkspace, T
 
 @helper()
 def _store(layout: BatchLayout, source: ScaledInput, messages: Messages, work: RowWorkspace, T: int) -> None:
-    """Copy shares and weights to the messages."""
+    """Copy each token's shares (0 at the last token) and weights to the messages."""
     K = work.weight.shape[1]
     for t in range(T):
         for r in range(work.base[t + 1] - work.base[t]):

@@ -32,7 +32,7 @@ def _product(builder: Any, factor: Any, entry: Any, total: Any, _: Any) -> Any:
 
 
 def _largest(builder: Any, factor: Any, entry: Any, total: Any, one: Any) -> Any:
-    """Return the larger of total and factor + entry.
+    """Emit LLVM code for the larger of total and factor + entry.
 
     The sum is written entry * 1 + factor, which is the same number: processors add and compare on the same units and
     multiply on others, which makes this half as fast again. The 1 is an argument: the compiler would remove a constant.
@@ -47,7 +47,7 @@ def _block(join: Join, first: float) -> Callable[..., Any]:
     """Return a code generator: out[r, WIDE * j:] = join over i of source[at[r] + i] and panels[j, i], for r < HIGH."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        """Emit the loop of the block as LLVM instructions."""
+        """Emit the LLVM loop of the block product; return numba's dummy value."""
         _, at, _, j, _, one = args
         source, panels, out = (context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 2, 4))
         starts = [builder.gep(source.data, [builder.extract_value(at, r)]) for r in range(HIGH)]
@@ -117,7 +117,7 @@ def _python_largest(source: Floats, at: At, panels: Floats, j: int, out: Floats,
 
 
 def _compile(join: Join, first: float, python: Callable[..., None]) -> Callable[..., None]:
-    """Return the compiled block operation, or the Python one if compilation is switched off."""
+    """Return the block operation as a numba intrinsic, or the Python one if compilation is switched off."""
     if numba.config.DISABLE_JIT:
         return python
 

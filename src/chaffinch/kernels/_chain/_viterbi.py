@@ -64,7 +64,7 @@ def _push_best(source: Floats, rows: Ints, table: Floats, columns: Ints, out: Fl
 
 @helper()
 def _trace(layout: BatchLayout, logs: LogPotentials, result: BestPaths, b: int) -> None:
-    """Find the score and the states of sequence b, from the last token to the first."""
+    """Put the best score and states of sequence b into `result`, traced from the last token; -inf without a path."""
     lo, hi = layout.bounds[b], layout.bounds[b + 1]
     score, state, shared = -np.inf if lo < hi else 0.0, -1, len(logs.back) > 0
     for n in range(hi - 1, lo - 1, -1):
@@ -89,7 +89,7 @@ def _trace(layout: BatchLayout, logs: LogPotentials, result: BestPaths, b: int) 
 
 @kernel()
 def best_each(layout: BatchLayout, logs: LogPotentials, result: BestPaths) -> None:
-    """Fill `result`, one sequence at a time."""
+    """Fill scores and states of the best paths in `result`, one sequence at a time, over each token's states."""
     shared = len(logs.back) > 0
     for b in range(len(layout.bounds) - 1):
         lo, hi = layout.bounds[b], layout.bounds[b + 1]
@@ -155,7 +155,7 @@ class ViterbiLanes(NamedTuple):
 
 @helper()
 def _step_lanes(back: Floats, before: Floats, best: Floats, top: Floats) -> None:
-    """Add to best (K, L) the largest over i of before[i] + back[:, i]."""
+    """Add to best[j, lane] the largest over i of before[i, lane] + back[j, i]; `top` is scratch."""
     K, L = best.shape
     for j in range(K):
         for lane in range(L):
@@ -197,7 +197,7 @@ def _trace_lane(
 
 @kernel()
 def best_lanes(layout: BatchLayout, logs: LogPotentials, order: Ints, result: BestPaths, lanes: ViterbiLanes) -> None:
-    """Fill `result`, one sequence in each lane: one table, few states, all allowed."""
+    """Fill scores and states of the best paths in `result`, a sequence per lane: one table, all states allowed."""
     K, L = logs.end.size, lanes.lengths.size
     for begin in range(0, order.size, L):
         some = order[begin : begin + L]
@@ -237,7 +237,7 @@ class ViterbiWorkspace:
             self.lanes = ViterbiLanes(np.zeros((T, K, L)), np.zeros(L), np.zeros(L, np.int64))
 
     def run(self, part: Part) -> BestPaths:
-        """Return the best paths of one part; the next call overwrites them."""
+        """Return the best paths of one part by the kernel of its form; the next call overwrites them."""
         batch, cells = self.batch, len(part.emit)
         trans = as_writable(batch.trans[None] if batch.trans.ndim == 2 else batch.trans[part.tokens])
         logs = LogPotentials(

@@ -44,6 +44,7 @@ C1, C2, C3, C4, C5 = (
 
 
 def _emit_nearest(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    """Emit LLVM code that rounds a float32 to the nearest whole number."""
     form = ir.FunctionType(ir.FloatType(), [ir.FloatType()])
     return builder.call(cgutils.get_or_insert_function(builder.module, form, "llvm.rint.f32"), args)
 
@@ -59,6 +60,7 @@ def _compile_single(emit: Callable[..., Any], python: Callable[[np.float32], np.
     """Return an operation on a float32, compiled or in Python."""
 
     def declare(_typing: Any, _value: Any) -> Any:
+        """Return the type signature, float32 to float32, and the code generator, as numba asks."""
         return types.float32(types.float32), emit
 
     return python if numba.config.DISABLE_JIT else intrinsic(declare)

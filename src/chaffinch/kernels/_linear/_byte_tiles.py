@@ -74,6 +74,7 @@ def _spread(builder: Any, scalar: Any) -> Any:
 def _declare_tile(
     _typing: Any, rows: Any, _a: Any, _s: Any, panels: Any, _b: Any, _k: Any, out: Any, _o: Any, _w: Any
 ) -> Any:
+    """Return the type signature of a tile product and its code generator, as numba asks."""
     whole = types.int64
     return types.void(rows, whole, whole, panels, whole, whole, out, whole, whole), _emit_tile
 

@@ -36,7 +36,7 @@ def _update_table(cell: int, moves: Singles, states: States, work: Workspace) ->
 
 @helper()
 def _forward(T: int, score: Singles, states: States, work: Workspace) -> Scalar:
-    """Put forward sums, each token's divided by its total, into work.best; return log Z."""
+    """Put normalised forward sums into work.best, and emissions over their maximum into work.emit; return log Z."""
     K, W, alpha, emit, log_z = states.K, states.W, work.best, work.emit, 0.0
     for t in range(T):
         at, top = t * W, np.float32(-np.inf)
@@ -104,7 +104,7 @@ def _backward(T: int, states: States, work: Workspace, sign: Scalar, out: Single
 
 @helper()
 def _step(cell: int, gradient: Scalar, sums: GradientSums, pace: Pace) -> None:
-    """Move one weight a step along its gradient; adaptive steps shrink with the squared gradients so far."""
+    """Move one weight and its average a step up its gradient; adaptive steps shrink with squared gradients so far."""
     length = pace.rate * gradient
     if pace.adaptive:
         sums.squares[cell] += gradient * gradient
@@ -189,7 +189,7 @@ def crf_pass(
     work: Workspace,
     pace: Pace,
 ) -> float:
-    """Run stochastic gradient ascent over the sentences in `order` and return the summed loss.
+    """Run stochastic gradient ascent on the sentences in `order`, skip overflows; return the summed loss.
 
     The loss is -log P(what is known), if no target row is a distribution. The gradient of a sentence is the expected
     features given what is known, minus those of the unconstrained model; a sentence that overflows float32 is skipped.

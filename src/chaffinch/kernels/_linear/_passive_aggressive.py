@@ -60,7 +60,7 @@ def empty_gap(seen: SparseInput, states: States) -> Gap:
 
 @helper()
 def _put(gap: Gap, cell: int, sign: int) -> int:
-    """Add `sign` to one cell and return by how much the squared length grew."""
+    """Add `sign` to one cell of the sparse gap; return by how much its squared length grew."""
     mask = len(gap.cells) - 1
     slot = (int(cell) * 0x9E3779B1 >> 7) & mask
     while gap.cells[slot] != cell:
@@ -126,7 +126,7 @@ def _fill_gap(gap: Gap, seen: SparseInput, s: int, states: States, right: Places
 
 @helper()
 def _step_along(gap: Gap, weights: Weights, totals: Weights, tau: Scalar, step: Scalar) -> None:
-    """Move the weights by tau along the gap, and empty it."""
+    """Move the weights by tau along the gap and their totals by step * tau, and empty the gap."""
     for i in range(gap.used[0]):
         slot = gap.slots[i]
         cell, change = gap.cells[slot], tau * np.float32(gap.values[slot])
@@ -146,7 +146,7 @@ def pa_pass(
     seen: SparseInput, target: Target, order: Places, learnt: AveragedWeights, states: States, work: Workspace,
     gap: Gap, update: Update,
 ) -> float:  # fmt: skip
-    """Run PA-I over the sentences in `order` and return the summed loss.
+    """Run PA-I updates on the sentences in `order`; skip contradicting targets; return the summed loss.
 
     w += tau * (F(right) - F(violator)), tau = min(C, loss / squared gap).
     """

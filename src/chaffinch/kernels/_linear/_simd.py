@@ -58,7 +58,7 @@ def _loop(builder: Any, count: Any, step: int) -> Iterator[tuple[Any, Callable[[
 
 
 def _add(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Emit out[i : i + W] += scalar * source[j : j + W]."""
+    """Emit LLVM code for out[i : i + W] += scalar * source[j : j + W]."""
     out, source = (context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2))
     to, at, scalar = builder.gep(out, [args[1]]), builder.gep(source, [args[3]]), _spread(builder, args[4])
     with _loop(builder, args[5], LANES) as (k, _):
@@ -99,7 +99,7 @@ def _python_largest(best: Singles, i: int, table: Singles, score: Singles, K: in
 
 
 def _compile(generate: Callable[..., Any], kinds: str, python: Callable[..., None]) -> Callable[..., None]:
-    """Return the compiled row operation, or the Python one if compilation is switched off.
+    """Return the row operation as a numba intrinsic, or the Python one if compilation is switched off.
 
     `kinds` has a letter per argument: i whole number, f float32, a array.
     """

@@ -64,7 +64,7 @@ def choose_sources(docs: Sequence[Document], names: Sequence[str] | None = None)
 
 
 def _source(k: int, votes: Votes, belief: Belief, truth: Truth) -> SourceFacts:
-    """Return the measures of source `k`, for each label and for all labels together."""
+    """Return the measures of source `k` by label, for all labels together, and for O if it votes O."""
     found = votes.matrix
     name, E = found.sources[k], len(found.names)
     mine = votes.source == k
@@ -123,7 +123,7 @@ def _spans(name: str, of_source: Bools, labels: Sequence[int], votes: Votes, bel
 
 
 def _outside(k: int, votes: Votes, belief: Belief, truth: Truth) -> Measure:
-    """Return token-level measures of source `k`'s votes for "not an entity"."""
+    """Return token-level measures of source `k`'s votes for O: coverage, overlap, conflict, estimated and true."""
     mine, outside = votes.kinds[:, k] == 0, belief.chances[:, 0]
     number, hits = int(mine.sum()), float(outside[mine].sum())
     right = int((mine & (truth.kinds == 0)).sum())

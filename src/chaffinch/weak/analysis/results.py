@@ -148,6 +148,7 @@ class Analysis:
         return "\n\n".join(parts)
 
     def __str__(self) -> str:
+        """Return the analysis as text."""
         return self.text()
 
     def _repr_html_(self) -> str:

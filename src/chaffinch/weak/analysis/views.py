@@ -127,7 +127,7 @@ class Truth:
 
     @classmethod
     def of(cls, docs: Sequence[Document], layer: str | None, votes: Votes) -> Truth:
-        """Read gold labels of tokens and spans from a layer; labels that no source has get the last numbers."""
+        """Read gold labels of tokens and spans from a layer (default gold); DataError if no document has it."""
         name = layer or GOLD
         has = np.array([name in doc.layers for doc in docs], np.bool_)
         if layer is not None and not has.any():
@@ -165,7 +165,7 @@ class Truth:
 
 
 def _agreement(votes: Votes) -> float | None:
-    """Return the share of spans that a span vote of the other sources finds too, of spans they vote on; or None."""
+    """Return the share of spans, where sources overlap, that a span vote of the other sources finds too; or None."""
     found, spans = votes.matrix, votes.spans
     agreed = spoken = 0
     for k, name in enumerate(found.sources):

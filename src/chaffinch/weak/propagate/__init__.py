@@ -45,7 +45,7 @@ class TextSources:
         return tuple(sorted((*spans, *page.added)))
 
     def _within(self, page: LabelledText) -> None:
-        """Label further runs of the page by its own abbreviations, compounds and earlier labels."""
+        """Label further runs of a page, in place: by its abbreviations, its compounds and its earlier labels."""
         page.add_known(short_forms(page), ABBREVIATION)
         for t, label, suffix in compounds(page):
             if self.suffixes.get(suffix, self.other_suffixes):
@@ -64,7 +64,7 @@ class TextSources:
 
     @classmethod
     def of(cls, strings: Mapping[str, tuple[str, ...]]) -> TextSources:
-        """Rebuild the rules from the strings of a model file."""
+        """Rebuild the rules (heads, suffixes, lexicon) from the strings of a model file."""
         heads = Heads(
             dict(zip(strings["heads"], strings["heads.labels"], strict=True)),
             frozenset(strings["heads.alone"]), frozenset(strings["heads.refused"]),

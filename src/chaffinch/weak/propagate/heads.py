@@ -69,7 +69,7 @@ class _Tally:
     patients: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def count(self, page: LabelledText) -> None:
-        """Count, for one text, how often words are heads, inside spans and elsewhere."""
+        """Add one text's counts of words: in all, by patient, as heads by label, alone, inside and before spans."""
         for key in page.keys:
             if key:
                 self.total[key[-1]] += 1
@@ -121,7 +121,7 @@ def learn_heads(pages: Sequence[LabelledText]) -> Heads:
 
 
 def _outside(pages: Sequence[LabelledText], heads: Mapping[str, str]) -> Counter[str]:
-    """Count how often words occur outside of spans, except right before a free head."""
+    """Count how often words occur outside of spans; right before a free head does not count."""
     out: Counter[str] = Counter()
     for page in pages:
         free_head = [run < 0 and bool(key) and key[-1] in heads for run, key in zip(page.owner, page.keys, strict=True)]

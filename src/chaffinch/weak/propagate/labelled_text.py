@@ -97,7 +97,7 @@ class LabelledText:
         return t > 0 and bool(self.doc.tokens[t - 1, 1] == self.doc.tokens[t, 0])
 
     def _take(self, first: int, end: int, label: str) -> None:
-        """Add a labelled run; tokens that already belong to a run keep it."""
+        """Append a labelled run; its tokens that already belong to a run stay with that."""
         for t in range(first, end):
             if self.owner[t] < 0:
                 self.owner[t] = len(self.runs)
@@ -131,7 +131,7 @@ def is_cased(part: str) -> bool:
 
 
 def _plain_part(part: str) -> str:
-    """Return the plain spelling of a part without hyphens."""
+    """Return a part in lower case, singular and American spelling; a cased part only in the singular."""
     if is_cased(part):
         return singular(part)
     small = part.lower()

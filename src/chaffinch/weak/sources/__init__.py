@@ -90,7 +90,7 @@ IN_FILES = {name: kind for name, kind in KINDS.items() if kind.in_files}
 
 
 def load_sources(path: str | Path) -> list[Source]:
-    """Load the sources of a project file, in order: a TOML file, or a Python file with sources at its top level."""
+    """Load the sources of a TOML or Python file, in order; ConfigError if it has none or is not valid."""
     path = Path(path)
     if path.suffix not in (".toml", ".py"):
         raise ConfigError(f"{path.name}: a file of sources ends in .toml or .py; rename it")
@@ -208,7 +208,7 @@ def _kind_of_table(table: Mapping[str, Any]) -> type[SourceKind]:
 
 
 def _build(table: Mapping[str, Any]) -> list[Source]:
-    """Build the sources of one table: one, or one for each annotator of a file of spans."""
+    """Build the sources of one table, several for a file of annotators; ConfigError for unknown or missing keys."""
     kind = _kind_of_table(table)
     factory = kind.factory()
     known = inspect.signature(factory).parameters
@@ -223,7 +223,7 @@ def _build(table: Mapping[str, Any]) -> list[Source]:
 
 
 def _of_module(path: Path) -> list[Source]:
-    """Run a Python file and return the sources at its top level, in the order of their definition."""
+    """Run a Python file and return its top-level sources in order of definition; ConfigError if it fails."""
     spec = importlib.util.spec_from_file_location(f"chaffinch_sources_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise ConfigError(f"{path}: cannot be read as Python")

@@ -146,7 +146,7 @@ def collect_spans(found: Iterable[Any], label: str, length: int) -> tuple[list[S
 
 
 def _span(item: Any, label: str, length: int) -> Span | str:
-    """Return one item of a source's answer as a span of a text of `length`, or what is wrong with it."""
+    """Return an item of a source's answer as a span, `label` if it has none; or the text of what is wrong with it."""
     fields = (item.start, item.end, item.label) if isinstance(item, Span) else item
     if not isinstance(fields, tuple | list) or len(fields) not in (2, 3):
         return SHAPELESS

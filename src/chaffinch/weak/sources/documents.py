@@ -159,7 +159,7 @@ def _concat_keys(keys: Sequence[Key]) -> Key:
 
 
 def _occurrences(doc: Document, keys: Sequence[Key], known: Mapping[Key, str]) -> list[Span]:
-    """Return the occurrences of known strings within sentences: leftmost, then longest, never overlapping."""
+    """Return known strings' occurrences as spans within sentences: leftmost, then longest, never overlapping."""
     longest, begins, found = max(map(len, known)), {key[:1] for key in known}, []
     for first, end in runs_in_sentences(doc):
         token = first

@@ -97,7 +97,7 @@ class Annotations(SourceKind):
 
 
 def read_annotations(name: str, path: str | Path, *, negative_reliable: bool = False) -> list[Annotations]:
-    """Read the sources of an annotation file: one of that name, or one for every annotator, called NAME/ANNOTATOR."""
+    """Read a file's sources: NAME, or NAME/ANNOTATOR for each annotator; DataError if it is bad or empty."""
     check_name(name, "name")
     found: dict[str, defaultdict[str, list[Place]]] = {}
     for file in entries(Path(path)):

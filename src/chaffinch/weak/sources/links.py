@@ -118,7 +118,7 @@ class ChunkLink(SourceKind):
 
 
 def _links(doc: Document, runs: Iterable[tuple[int, int]], apart: bool) -> list[Span]:
-    """Return the spans of linked runs, cut at sentences, and with `apart` of the token pairs at their edges."""
+    """Return TOGETHER spans of linked runs, cut at sentences, and with `apart` APART spans of pairs at their edges."""
     inside, edges, first_tokens = set[int](), set[int](), {first for first, _ in runs_in_sentences(doc)}
     for first, end in runs:
         inside.update(range(first + 1, end))
@@ -132,7 +132,7 @@ def _links(doc: Document, runs: Iterable[tuple[int, int]], apart: bool) -> list[
 
 
 def _runs(inside: set[int]) -> Iterator[tuple[int, int]]:
-    """Yield the runs of tokens; `inside` are the tokens that are linked to the one before."""
+    """Yield (first, end) of runs of linked tokens; `inside` are the tokens linked to the one before."""
     starts = sorted(place for place in inside if place - 1 not in inside)
     for start in starts:
         end = start

@@ -241,7 +241,7 @@ class Context(SourceKind):
         return f"its triggers occur, but no word within {self.reach} tokens {self.side} them fits"
 
     def _run(self, words: Sequence[str], ahead: range, taken: set[int]) -> Iterator[int]:
-        """Yield the token numbers in `ahead` that fit and are not taken, nearest to the trigger first."""
+        """Yield the first run of tokens in `ahead` that fit and are free: near, at most `longest`, nearest first."""
         count = 0
         for distance, place in enumerate(ahead, start=1):
             if place not in taken and self._fits(words[place]):

@@ -128,7 +128,7 @@ class TokenPattern(SourceKind):
         return spans
 
     def _runs(self, fits: Sequence[Sequence[bool]]) -> Iterator[tuple[int, int]]:
-        """Yield the marked runs of a sentence, from (P, T) whether each part matches each token."""
+        """Yield (first, end) of marked tokens of greedy matches, left to right; `fits` is (P, T) part fits token."""
         T = len(fits[0])
         goes = self._ways(fits, T)
         start = 0

@@ -139,7 +139,7 @@ def _recipe(
     docs: list[Document], aggregator: AggregatorChoice | None, student: Student | None, how: Recipe,
     dev: list[Document], sources: Sequence[Source], steps: Checkpoints,
 ) -> Alternated:  # fmt: skip
-    """Run our recipe: aggregate votes, propagate labels, train students by cross-fitting, choose the threshold."""
+    """Aggregate votes, propagate labels, cross-fit students, choose the threshold; DataError if no span is labelled."""
     fitted = fit_step(docs, aggregator, how.embedder, steps, Step("votes"))
     labelled = fitted(docs, KIND)
     text = text_sources.learn(labelled, KIND)
@@ -161,7 +161,7 @@ def _recipe(
 
 
 def _outlook(docs: Sequence[Document], aggregator: AggregatorChoice | None) -> Outlook | None:
-    """Estimate the quality of the votes if an HMM of many sources aggregates them; gold is not used."""
+    """Estimate the quality of the votes by a MultiHMM, without gold; None for another kind of aggregator."""
     if aggregator is not None and not isinstance(aggregator, MultiHMM):
         return None
     bare = [

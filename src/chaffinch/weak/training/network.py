@@ -48,7 +48,7 @@ class Network:
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Network:
-        """Rebuild the network from the arrays of a model file."""
+        """Rebuild the network from the arrays of a model file; raise ModelError if one is missing."""
         try:
             return cls(*(np.asarray(arrays[name], np.float32) for name in _NAMES))
         except KeyError:
@@ -106,7 +106,7 @@ def learn(
 
 
 def _slopes(weights: Sequence[Singles], x: Singles, y: NDArray[np.int64], kept: Singles) -> list[Singles]:
-    """Return the gradient of mean cross-entropy and weight decay; `kept` scales hidden units, 0 for dropped ones."""
+    """Return gradients of mean cross-entropy plus weight decay, by weight; `kept` scales hidden units, 0 drops."""
     into, lift, out, shift = weights
     hidden = np.maximum(x @ into + lift, 0.0) * kept
     error = _softmax(hidden @ out + shift)

@@ -105,7 +105,7 @@ def add_student_votes(docs: Sequence[Document], students: Students) -> list[Docu
 
 
 def _train_student(labelled: Sequence[Document], config: Config, last: Tagger | None) -> Tagger:
-    """Train a student on the aggregator's soft labels (spans if it has none), from the last weights if possible."""
+    """Train a student on soft labels (else spans), from the last weights if it can; DataError without a span."""
     names = sorted({span.label for doc in labelled for span in doc.layer(KIND)})
     if not names:
         raise DataError(f"no source labels a span in any of {len(labelled)} documents; there is nothing to learn")
@@ -117,7 +117,7 @@ def _train_student(labelled: Sequence[Document], config: Config, last: Tagger | 
 
 
 def _turn(votes: _Votes, loop: int, students: Students, dev: Sequence[Document]) -> Turn:
-    """Return the dev scores of a loop (None without dev documents); report the step if it is new."""
+    """Score a loop's aggregator and students on dev, or load the scores; None without dev; report a new step."""
     step = Step("loop", loop, votes.loops)
 
     def make() -> dict[str, float | int | None]:

@@ -158,7 +158,7 @@ class _Lessons:
         """Return predictions of students with those settings for documents that they were not trained on."""
 
         def teach(part: list[Document], number: int, total: int) -> Reader:
-            """Train a student on a fold's training part; return a function that answers for documents."""
+            """Train a student on a fold's training part; return its reader, which finds nothing if that has no span."""
             step = Step(f"{name} fold", number, total)
             if not any(doc.layer(self.layer) for doc in part):  # with little text a fold may have no span
                 self.steps.report(step)
@@ -174,7 +174,7 @@ class _Lessons:
         self.steps.report(Step("embeddings"))
 
         def teach(part: Sequence[Document], step: Step) -> Network:
-            """Load or train a network on these documents."""
+            """Load the network of a step, or train it on these documents and save it."""
             tags = [_tags(doc, self.layer, self.names) for doc in part]
             part_rows = [rows[id(doc)] for doc in part]
             return self.steps.load_or_make(
@@ -276,7 +276,7 @@ def _columns(doc: Document, chances: Floats) -> tuple[list[Span], list[Span]]:
 
 
 def _average(last: Sequence[Answer], found: Sequence[Sequence[Answer]]) -> list[Answer]:
-    """Return the spans of the last student with the mean probabilities of all."""
+    """Return the answers of `last` with the mean probabilities of the students in `found`."""
     return [
         Answer(answer.spans, np.mean([other.chances for other in answers], axis=0))
         for answer, *answers in zip(last, *found, strict=True)
@@ -289,7 +289,7 @@ def _by_network(network: Network, rows: NDArray[np.floating]) -> Answer:
 
 
 def _tags(doc: Document, layer: str, names: Sequence[str]) -> NDArray[np.int64]:
-    """Return (T,) the tags of a layer's spans: O, then first and other tokens of each label."""
+    """Return (T,) tag numbers of a layer: 0 outside, 1 + 2e at the first and 2 + 2e at other tokens of label e."""
     out = np.zeros(len(doc.tokens), np.int64)
     spans = doc.layer(layer)
     for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
