@@ -23,8 +23,11 @@ from benchmarks.tagger.peers import PEERS
 from chaffinch import Cascade, Document, Tagger
 from chaffinch.features.clusters import learn as learn_clusters
 from chaffinch.features.lexicon import Lexicon
+from chaffinch.features.observe import Column, Observed
 from chaffinch.models.cascade import segments
 from chaffinch.models.cascade.model import Model as CascadeModel
+from chaffinch.models.cascade.token_stage import TokenClasses
+from chaffinch.models.core.linear import Linear
 from chaffinch.models.core.resources import Resources
 from chaffinch.models.core.tasks import Task
 from chaffinch.models.core.training import decode_with_certainty
@@ -120,6 +123,8 @@ def scores(gold: Sequence[Document], found: Iterable[Document], layer: str) -> d
             continue
         one = cf.evaluate([a for a, _ in pairs], [b for _, b in pairs], layer="gold", predicted_layer=layer).micro
         out[f"F1{name}"] = round(100 * one.f1, 2)
+        if not name:
+            out |= {"P": round(100 * one.precision, 2), "R": round(100 * one.recall, 2)}
         if one.f1_interval is not None:
             out[f"low{name}"], out[f"high{name}"] = (round(100 * edge, 2) for edge in one.f1_interval)
     return out
@@ -130,6 +135,8 @@ def stages(tagger: Tagger, docs: Sequence[Document]) -> dict[str, float]:
     model, task = cast(CascadeModel, tagger.model), Task.of(docs, layer="gold", soft=None, names=tagger.labels)
     seen, columns = model.observe(task.docs)
     last = model.readings[-1]
+    if model.config.classify == "tokens":
+        return token_stages(model, task, seen, columns)
     states, certain = decode_with_certainty(last, seen, columns)
     gold = segments.gold_segments(seen, task.pieces)
     found = {(a, b) for a, b in segments.find_segments(last.labels, states).tolist()}
@@ -142,10 +149,28 @@ def stages(tagger: Tagger, docs: Sequence[Document]) -> dict[str, float]:
     }
 
 
+def token_stages(model: CascadeModel, task: Task, seen: Observed, columns: list[Column]) -> dict[str, float]:
+    """The same for the published second stage, which rejects nothing: precision and recall of segments as well."""
+    last, gold = model.readings[-1], segments.gold_segments(seen, task.pieces)
+    found = {(a, b) for a, b in segments.find_segments(last.labels, last.decode(seen, columns)).tolist()}
+    right = task.segments().target(last.labels).gold
+    classes = TokenClasses.of(cast(Linear, model.classifier), seen, columns, (last.labels, right))
+    given = [name for runs in classes.runs() for _, _, name in runs]
+    hits = sum(name == task.names[gold[edges]] for name, edges in zip(given, sorted(gold), strict=True))
+    both = len(found & set(gold))
+    return {
+        "segmentation P": round(100 * both / len(found), 2),
+        "segmentation R": round(100 * both / len(gold), 2),
+        "segmentation F1": round(200 * both / (len(found) + len(gold)), 2),
+        "classification F1": round(100 * hits / len(gold), 2),
+    }
+
+
 def ours(job: dict[str, Any]) -> dict[str, Any]:
     """Trains, saves, loads, tags and scores one of our configs."""
     data, extras = Path(job["data"]), job.get("extras", [])
     train, test = documents(data, job["corpus"], job["split"])
+    train = train[: job.get("most") or None]
     config = msgspec.convert(job["config"], Cascade)
     cf.train(train[:30], replace(config, epochs=1)).annotate(test[:2]).load()  # compiles
     start = time.process_time()
@@ -154,9 +179,10 @@ def ours(job: dict[str, Any]) -> dict[str, Any]:
         text = [*train, *(doc for path in UNLABELLED for doc in cf.read(data / path))]
         resources = Resources(learn_clusters(text) if "clusters" in extras else None, mesh(data))
     prepared = time.process_time() - start
-    if "chunks" in extras:
+    if "pos" in extras or "chunks" in extras:
         train, test = (list(cf.read(Path(job["folder"]) / f"{name}.jsonl")) for name in ("train", "test"))
-        config = replace(config, layers=("pos", "chunks"))
+        train = train[: job.get("most") or None]
+        config = replace(config, layers=("pos", "chunks") if "chunks" in extras else ("pos",))
     tagger, seconds = spent(lambda: cf.train(train, config, layer="gold", resources=resources))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.cfm"
@@ -170,7 +196,7 @@ def ours(job: dict[str, Any]) -> dict[str, Any]:
     model = cast(CascadeModel, tagger.model)
     parts = [*model.readings, *([model.classifier] if model.classifier else [])]
     return {
-        "features": sum(part.vocabulary.height * part.labels.states.K for part in parts),
+        "features": sum(part.vocabulary.height * _columns(part) for part in parts),
         "train CPU s": round(seconds + prepared, 2),
         "MB": round(size, 2),
         "RSS MB": round(rss),
@@ -178,6 +204,11 @@ def ours(job: dict[str, Any]) -> dict[str, Any]:
         **scores(test, found, tagger.layer),
         **(stages(tagger, test) if model.classifier else {}),
     }
+
+
+def _columns(part: Linear) -> int:
+    """How many weights a feature has: one for each state and, if states are pairs, one for each tag."""
+    return part.labels.states.K + len(part.labels.tags) * part.labels.pairs
 
 
 def peer(job: dict[str, Any]) -> dict[str, Any]:

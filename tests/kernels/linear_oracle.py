@@ -91,10 +91,12 @@ class Case:
     weights: Weights
     target: Target
 
-    def learner(self, objective: Objective, *, C: float = 0.1, rate: float = 0.1, augmented: bool = True) -> Learner:
-        learner = Learner(
-            len(self.weights.rows) // self.states.W, self.states, objective=objective, steps=Steps(C, rate, augmented)
-        )
+    def learner(
+        self, objective: Objective, *, C: float = 0.1, rate: float = 0.1, augmented: bool = True,
+        second: bool = False, moves: bool = True,
+    ) -> Learner:  # fmt: skip
+        steps = Steps(C, rate, augmented, second, moves)
+        learner = Learner(len(self.weights.rows) // self.states.W, self.states, objective=objective, steps=steps)
         learner.restart(self.weights)
         return learner
 

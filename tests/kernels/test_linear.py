@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -129,6 +130,37 @@ def test_a_right_prediction_changes_nothing_unless_the_cost_is_added(case: Case)
     assert learner.walk(case.seen, case.target._replace(gold=right), np.array([0])) == pytest.approx(0, abs=1e-5)
     same(learner.weights, case.weights, atol=0)
     assert not learner.totals.rows.any()
+
+
+@given(cases(sentences=1), st.sampled_from([0.05, 10.0]), st.booleans(), st.booleans())
+def test_the_second_best_is_the_violator_of_a_right_prediction(
+    case: Case, C: float, predicted: bool, moves: bool
+) -> None:
+    gold = linear.decode(case.seen, case.weights, case.states) if predicted else case.target.gold
+    right = tuple(gold[case.seen.begins[0] : case.seen.ends[0]].tolist())
+    shown = {
+        path: oracle.features(case.seen, case.states, 0, path) for path in oracle.routes(case.seen, case.states, 0)
+    }
+    score = {path: oracle.score(case.weights, case.states, counts) for path, counts in shown.items()}
+    others = sorted((path for path in shown if path != right), key=lambda path: -score[path])
+    ordered = sorted(score.values(), reverse=True)
+    assume(all(a - b > 1e-4 for a, b in pairwise(ordered[:3])))
+    learner = case.learner("pa", C=C, augmented=False, second=True, moves=moves)
+    lost = learner.walk(case.seen, case.target._replace(gold=gold), np.array([0]))
+    if not others:
+        assert lost == 0.0
+        same(learner.weights, case.weights, atol=0)
+        return
+    wrong = others[0]
+    loss = cost(replace(case, target=case.target._replace(gold=gold)), 0, right, wrong) + score[wrong] - score[right]
+    assume(abs(loss) > 1e-4)
+    gap = Counter(shown[right])
+    gap.subtract(shown[wrong])
+    used = {cell: times for cell, times in gap.items() if times and (moves or cell[0] == "row")}
+    squared = sum(times**2 for times in used.values())
+    tau = min(C, loss / squared) if loss > 0 and squared else 0.0
+    assert lost == pytest.approx(max(loss, 0.0), abs=1e-4)
+    same(learner.weights, oracle.as_arrays(case, {cell: tau * times for cell, times in used.items()}))
 
 
 @given(cases(), st.sampled_from(["pa", "crf"]))

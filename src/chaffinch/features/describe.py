@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from chaffinch.features import observe
+from chaffinch.features import bio_patterns, observe
 from chaffinch.features.observe import Column, Observed
 from chaffinch.text.document import Document
 
@@ -64,6 +64,8 @@ class Namer:
             return f"ends with{where}", text[-rank:]
         if kind == observe.GRAM:
             return f"contains{where}", text[rank - 1 : rank - 1 + _words.GRAM_SIZE].lower()
+        if kind == observe.NAMED:
+            return f"pattern{where}: {bio_patterns.name_of(int(seen.keys[q]))}", ""
         bit = next(b for b in range(_words.PATTERNS) if _mix(b, observe.PATTERN << 56) == int(seen.keys[q]))
         return f"pattern{where}: {PATTERN_NAMES[bit]}", ""
 
@@ -78,7 +80,9 @@ class Namer:
             heads = np.flatnonzero(self._seen.folded[later] == column.keys[n])
             return f"run of words ends in{where}", self._word(n + int(heads[0])).lower()
         value = int(column.keys[n])
-        if column.kind >= observe.MARKS:
+        if column.kind == observe.ALWAYS:
+            return "tags alone", ""
+        if column.kind >= observe.MARKS or column.kind == observe.LEXICON_HERE:
             mark = self._name_mark(column.kind, int(np.uint64(value).astype(np.int64)), self._word(n))
             return f"{mark}{where}", ""
         name = COLUMN_NAMES[column.kind]

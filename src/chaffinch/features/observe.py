@@ -28,9 +28,11 @@ WORD, FOLDED, CLASS, BRIEF, LENGTH, PATTERN, PREFIX, SUFFIX, GRAM = range(1, 10)
 BIGRAM, TRIGRAM, HEAD, HEADER = range(10, 14)
 FIRST_READING, WORD_ELSEWHERE, PAIR_ELSEWHERE, PAIR_BEFORE_ELSEWHERE, FIRST_READING_AND_ELSEWHERE = range(16, 21)
 NAMED = 21  # features of a word that have names: see `word_types`
+LEXICON_HERE = 14  # a lexicon looked at for the word itself only
 UNKNOWN = 15  # features of unknown words: that the word is unknown, and its named features together
 SYMBOLS = 22  # to 29: kinds of symbols of a generative model
 SEGMENT = 30
+ALWAYS = 31  # one feature that every token has
 MARKS = 32  # and above: clusters, lexicon, layers
 
 
@@ -137,6 +139,20 @@ def number(keys: Keys) -> tuple[int, Places]:
         size *= 4
 
 
+def ngrams(seen: Observed) -> list[Column]:
+    """Return columns of bigrams and trigrams."""
+    from chaffinch.features._compiled import _context
+
+    two, three = (np.zeros(len(seen.types), np.uint64) for _ in range(2))
+    _context.ngrams(seen.words, two, three)
+    return [Column(BIGRAM, two), Column(TRIGRAM, three)]
+
+
+def always(seen: Observed) -> Column:
+    """Return a column with one feature that every token has: its weights are those of tags and pairs themselves."""
+    return Column(ALWAYS, (seen.types > 0).astype(np.uint64))
+
+
 def contexts(seen: Observed, stops: Keys) -> list[Column]:
     """Return columns of bigrams and trigrams, of head words if there are stops, and of headers if any line has one.
 
@@ -146,9 +162,8 @@ def contexts(seen: Observed, stops: Keys) -> list[Column]:
     from chaffinch.features._compiled import _context
 
     N = len(seen.types)
-    two, three, heads, headers = (np.zeros(N, np.uint64) for _ in range(4))
-    _context.ngrams(seen.words, two, three)
-    columns = [Column(BIGRAM, two), Column(TRIGRAM, three)]
+    heads, headers = (np.zeros(N, np.uint64) for _ in range(2))
+    columns = ngrams(seen)
     if len(stops):
         edge = np.isin(seen.folded, stops) | ~seen.plain
         _context.heads(seen.folded[seen.types], edge[seen.types], heads)

@@ -35,7 +35,14 @@ def offsets() -> tuple[NDArray[np.int8], NDArray[np.int8]]:
         ((observe.BIGRAM,), -2, 4),
         ((observe.TRIGRAM,), -2, 3),
         (
-            (observe.HEAD, observe.HEADER, observe.UNKNOWN, observe.SEGMENT, *range(observe.SYMBOLS, observe.SEGMENT)),
+            (
+                observe.HEAD,
+                observe.HEADER,
+                observe.LEXICON_HERE,
+                observe.UNKNOWN,
+                observe.ALWAYS,
+                *range(observe.SYMBOLS, observe.SEGMENT + 1),
+            ),
             0,
             1,
         ),

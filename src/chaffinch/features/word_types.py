@@ -65,7 +65,7 @@ def with_features(seen: Observed, features: WordSet, pack: Pack) -> Observed:
     keys[kept_at], kinds[kept_at] = seen.keys[kept], seen.kinds[kept]
     added_at = np.repeat(lists[1:] - np.cumsum(more), more) + np.arange(more.sum())
     added = [[*row, "unknown", f"unknown {' '.join(row)}"] if v else [] for v, row in enumerate(names)]
-    keys[added_at] = np.array([_key(name) for row in added for name in row], np.uint64)
+    keys[added_at] = np.array([hash_name(name) for row in added for name in row], np.uint64)
     kinds[added_at[np.array([name.startswith("unknown") for row in added for name in row], np.bool_)]] = observe.UNKNOWN
     return replace(seen, keys=keys, kinds=kinds, lists=lists.astype(np.int32))
 
@@ -116,6 +116,6 @@ def _feature_names(word: str, features: WordSet, pack: Pack) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=100_000)
-def _key(name: str) -> int:
+def hash_name(name: str) -> int:
     """Return a 64-bit hash of a name."""
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")

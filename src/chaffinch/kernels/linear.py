@@ -100,6 +100,8 @@ class Steps(NamedTuple):
     aggressiveness: float  # the largest step of PA-I
     rate: float  # of stochastic gradient
     augmented: bool  # find the violator with the cost added, or predict plainly
+    second: bool = False  # if the prediction is right, the violator is the best labelling but that one
+    moves: bool = True  # learn weights of moves between states
 
 
 class GradientSums(NamedTuple):
@@ -146,7 +148,9 @@ class Learner:
         args = seen, target, order.astype(np.int32)
         if self.objective == "pa":
             learnt = _passive_aggressive.AveragedWeights(self.weights, self.totals)
-            update = _passive_aggressive.Update(self.steps.aggressiveness, self.steps.augmented, self.step)
+            update = _passive_aggressive.Update(
+                self.steps.aggressiveness, self.steps.augmented, self.steps.second, self.steps.moves, self.step
+            )
             gap = _passive_aggressive.empty_gap(seen, self.states)
             loss = _passive_aggressive.pa_pass(*args, learnt, self.states, work, gap, update)
         else:

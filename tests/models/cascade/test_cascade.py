@@ -19,11 +19,13 @@ from tests.models.notes import hit_rate, notes
 CONFIGS = {
     "pa": Cascade(epochs=3, private=False),
     "crf": Cascade(objective="crf", epochs=3, private=False),
+    "two stages": Cascade(stages=2, scheme="IOB2", documents=False, cutoff=5, dropout=0.0, private=False),
     "published": replace(Cascade.published(), private=False),
+    "published, one stage": replace(Cascade.published(stages=1), cutoff=3, private=False),
     "IOB2": Cascade(scheme="IOB2", epochs=3, private=False),
     "tokens": Cascade(scheme="tokens", epochs=3, private=False),
 }
-ONE_STAGE = [name for name in CONFIGS if name != "published"]
+ONE_STAGE = [name for name in CONFIGS if CONFIGS[name].stages == 1]
 every_config = pytest.mark.parametrize("name", CONFIGS)
 one_stage = pytest.mark.parametrize("name", ONE_STAGE)
 TRAIN, TEST = notes(60, noise=0.06), notes(25, 1)

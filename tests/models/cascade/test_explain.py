@@ -22,6 +22,7 @@ CONFIGS = {
     "IOB2": Cascade(epochs=2, scheme="IOB2"),
     "pairs": Cascade(epochs=2, scheme="IOB2", edge_features=True),
     "crf": Cascade(epochs=2, objective="crf"),
+    "two stages": Cascade(stages=2, scheme="IOB2", documents=False, cutoff=5, dropout=0.0, private=False),
     "published": replace(Cascade.published(), private=False),
 }
 every_config = pytest.mark.parametrize("name", CONFIGS)

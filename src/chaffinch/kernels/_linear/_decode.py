@@ -100,6 +100,49 @@ def viterbi(T: int, score: Singles, moves: Singles, states: States, best: Single
 
 
 @helper()
+def best_other(T: int, score: Singles, moves: Singles, states: States, work: Workspace) -> Scalar:
+    """Put the best path that is not `work.right` into `work.path` and return its score; -inf if there is no other.
+
+    A path leaves `right` at some token, at the latest the last: `best` holds those that have left it, `emit` the score
+    of `right` up to each token, from which they leave.
+    """
+    K, W, right, best, kept, path = states.K, states.W, work.right, work.best, work.emit, work.path
+    for x in range(W):
+        best[x] = moves[K * W + x] + score[x]
+    kept[0] = best[right[0]]
+    best[right[0]] = -np.inf
+    for t in range(1, T):
+        at, before = t * W, right[t - 1] * W
+        largest_row(best, at - W, moves, score, K, W)
+        for x in range(K):
+            leaves = kept[t - 1] + moves[before + x] + score[at + x]
+            if x != right[t] and leaves > best[at + x]:
+                best[at + x] = leaves
+        kept[t] = kept[t - 1] + moves[before + right[t]] + score[at + right[t]]
+    top, state = np.float32(-np.inf), 0
+    for x in range(K):
+        value = best[(T - 1) * W + x] + moves[(K + 1) * W + x]
+        if value > top:
+            top, state = value, x
+    path[T - 1] = state
+    for t in range(T - 2, -1, -1):
+        highest, chosen, leaves = np.float32(-np.inf), 0, np.float32(-np.inf)
+        for x in range(K):
+            value = best[t * W + x] + moves[x * W + state]
+            if value > highest:
+                highest, chosen = value, x
+        if state != right[t + 1]:
+            leaves = kept[t] + moves[right[t] * W + state]
+        if leaves > highest:  # from here back it is `right`
+            for n in range(t + 1):
+                path[n] = right[n]
+            break
+        state = chosen
+        path[t] = state
+    return top
+
+
+@helper()
 def path_score(T: int, score: Singles, moves: Singles, states: States, path: Places) -> Scalar:
     """Return the score of one path."""
     K, W = states.K, states.W

@@ -8,7 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.kernels._compile import helper, kernel
-from chaffinch.kernels._linear._decode import REACH, Workspace, is_hard, path_score, score, score_target, viterbi
+from chaffinch.kernels._linear._decode import (
+    REACH,
+    Workspace,
+    best_other,
+    is_hard,
+    path_score,
+    score,
+    score_target,
+    viterbi,
+)
 from chaffinch.kernels.linear import Places, Scalar, SparseInput, States, Target, Weights
 
 
@@ -33,6 +42,8 @@ class Update(NamedTuple):
 
     aggressiveness: float  # C, the largest step
     augmented: bool  # find the violator with the cost added
+    second: bool  # if the prediction is right, the violator is the best labelling but that one
+    moves: bool  # moves between states have weights
     step: int
 
 
@@ -115,13 +126,15 @@ def _put_moves(gap: Gap, T: int, states: States, path: Places, sign: int) -> int
 
 
 @helper()
-def _fill_gap(gap: Gap, seen: SparseInput, s: int, states: States, right: Places, wrong: Places) -> int:
-    """Fill the gap between two labellings of a sentence and return its squared length."""
+def _fill_gap(gap: Gap, seen: SparseInput, s: int, states: States, right: Places, wrong: Places, moves: bool) -> int:
+    """Fill the gap between two labellings of a sentence, that of `moves` if asked, and return its squared length."""
     T, squared = seen.ends[s] - seen.begins[s], 0
     for t in range(T):
         if right[t] != wrong[t]:
             squared += _put_token(gap, seen, s, t, states, right[t], wrong[t])
-    return squared + _put_moves(gap, T, states, right, 1) + _put_moves(gap, T, states, wrong, -1)
+    if moves:
+        squared += _put_moves(gap, T, states, right, 1) + _put_moves(gap, T, states, wrong, -1)
+    return squared
 
 
 @helper()
@@ -139,6 +152,15 @@ def _step_along(gap: Gap, weights: Weights, totals: Weights, tau: Scalar, step: 
         gap.cells[slot] = -1
         gap.values[slot] = 0
     gap.used[0] = 0
+
+
+@helper()
+def _same(T: int, path: Places, right: Places) -> bool:
+    """Tell whether two labellings of T tokens are one."""
+    same = True
+    for t in range(T):
+        same &= path[t] == right[t]
+    return same
 
 
 @kernel()
@@ -170,12 +192,14 @@ def pa_pass(
                 for x in range(states.K):
                     work.score[t * W + x] += _cost(target, begin + t, work.right[t], x, states)
         loss = viterbi(T, work.score, weights.moves, states, work.best, work.path)
+        if update.second and _same(T, work.path, work.right):
+            loss = best_other(T, work.score, weights.moves, states, work)
         loss -= path_score(T, work.score, weights.moves, states, work.right)
         if not augmented:
             for t in range(T):
                 loss += _cost(target, begin + t, work.right[t], work.path[t], states)
         if loss > 0.0:
-            squared = _fill_gap(gap, seen, s, states, work.right, work.path)
+            squared = _fill_gap(gap, seen, s, states, work.right, work.path, update.moves)
             # Two labellings may share every feature; the quotient would be 0 / 0.
             tau = np.float32(min(aggressiveness, loss / squared)) if squared > 0 else np.float32(0.0)
             _step_along(gap, weights, totals, tau, np.float32(step))

@@ -19,17 +19,18 @@ from numpy.typing import NDArray
 from chaffinch.errors import ConfigError
 from chaffinch.features import observe as window
 from chaffinch.features import vocabulary
+from chaffinch.features.bio_patterns import with_published_features
 from chaffinch.features.observe import Column
 from chaffinch.kernels.linear import Target, Weights
-from chaffinch.models.cascade import segments
+from chaffinch.models.cascade import segments, token_stage
 from chaffinch.models.cascade.config import Cascade
-from chaffinch.models.cascade.model import Model
+from chaffinch.models.cascade.model import Model, columns_for
 from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.linear import Linear
 from chaffinch.models.core.methods import TrainingSet
 from chaffinch.models.core.privacy import decide_privacy, first_identifier
-from chaffinch.models.core.resources import Resources, columns_of
+from chaffinch.models.core.resources import Resources
 from chaffinch.models.core.runs import span_f1
 from chaffinch.models.core.tasks import Task, hard_target, runs_of
 from chaffinch.models.core.training import Each, Lesson, Scorer, Watcher, calibrate_held_out, jackknife, learn
@@ -53,6 +54,8 @@ def fit(
     """
     names = () if start is None else start.names
     task = Task.of(data.documents, layer=data.layer, soft=data.soft, names=names)
+    if config.features == "published":
+        task = replace(task, seen=with_published_features(task.seen))
     identifier = first_identifier(task.names)
     if config.private is None and config.stages == 2 and identifier is not None:
         raise ConfigError(
@@ -84,15 +87,17 @@ class _Run:
 
     def one_stage(self) -> Model:
         """Train the readings, then the calibration."""
-        labels = Labels(self.task.names, self.config.scheme, self.config.pairs)
+        labels = self.config.labels(self.task.names)
         model, lesson = self.readings(self.task, labels)
         return replace(model, calibration=self.calibration(lesson, self.folds, model, self.config))
 
     def two_stages(self) -> Model:
         """Train the segmenter, the classifier of its segments, then the calibration."""
         task, config, whole = self.task, self.config, self.task.segments()
-        labels = Labels(whole.names, config.scheme, config.pairs)
+        labels = config.labels(whole.names)
         model, lesson = self.readings(whole, labels)
+        if config.classify == "tokens":
+            return replace(model, names=task.names, classifier=self.token_classes(lesson.target, labels, model.stops))
         states, certain = lesson.target.gold, np.zeros(len(lesson.target.gold), np.float32)
         if self.folds is not None and not self.watcher.should_stop():
             states, certain = jackknife("jack-knife", lesson, config, self.watcher, self.folds, self.each)
@@ -108,11 +113,21 @@ class _Run:
             fold[(np.arange(len(fold)) >= halves) & (fold == 0)] = -1
         return replace(model, calibration=self.calibration(lesson, fold, model, gentle))
 
+    def token_classes(self, target: Target, labels: Labels, stops: NDArray[np.uint64]) -> Linear:
+        """Train the published second stage: classes of tokens, which see the right segments as features."""
+        task, config, classes = self.task, self.config, token_stage.labels_of(self.task.names)
+        columns = columns_for(config, task.seen, task.docs, stops, self.resources)
+        columns.append(token_stage.segmentation(task.seen, labels, target.gold))
+        known = vocabulary.learn(task.seen, columns, patients=task.patients, cutoff=config.cutoff, floor=self.floor)
+        tags = token_stage.tags_of(task)
+        lesson = Lesson.of(classes, known, task.seen, columns, hard_target(task.seen, tags, classes))
+        return learn("classes", lesson, config, self.watcher)
+
     def readings(self, task: Task, labels: Labels) -> tuple[Model, Lesson]:
         """Train one reading or, if documents repeat their words, two; return the model and the last training data."""
         config, target = self.config, task.target(labels)
         stops = self.stops(target, labels)
-        columns = columns_of(task.seen, task.docs, stops, config.layers, self.resources)
+        columns = columns_for(config, task.seen, task.docs, stops, self.resources)
         lesson = self.lesson(labels, columns, target, 0)
         model = Model(config, task.names, stops, (), resources=self.resources, floor=self.floor)
         first = learn("reading", lesson, config, self.watcher, start=self.earlier(lesson, 0), score=self.scorer(model))
@@ -150,7 +165,7 @@ class _Run:
         """Return the words at which runs of words end; those of the earlier model if there is one."""
         if self.start is not None:
             return self.start.stops
-        if labels.scheme == "tokens":
+        if labels.scheme == "tokens" or self.config.features == "published":
             return np.zeros(0, np.uint64)
         inside = _inside(target, labels)
         return window.stop_words(self.task.seen, inside, patients=self.task.patients, floor=self.floor)

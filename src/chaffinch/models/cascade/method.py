@@ -15,6 +15,8 @@ from chaffinch.models.core.methods import FitContext, Method, TrainingSet
 
 _TWO_STAGES = "two stages learn from spans only, and cannot continue from a model; use stages=1 for either"
 
+_AT_ONCE = "objective lbfgs learns from spans only, and cannot continue from a model; use objective=crf for either"
+
 
 def _fit(data: TrainingSet, config: Cascade, context: FitContext) -> Model:
     """Train a cascade."""
@@ -25,6 +27,8 @@ def _fit(data: TrainingSet, config: Cascade, context: FitContext) -> Model:
 
 def _reasons_unused(config: Cascade) -> dict[str, str]:
     """Return the kinds of training material that the settings make no use of, each with the reason."""
+    if config.objective == "lbfgs":
+        return dict.fromkeys(("soft", "model"), _AT_ONCE)
     return dict.fromkeys(("soft", "model"), _TWO_STAGES) if config.stages == 2 else {}
 
 

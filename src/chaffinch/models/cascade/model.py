@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import msgspec
 import numpy as np
@@ -15,15 +16,18 @@ from numpy.typing import NDArray
 from chaffinch.bundle import State, check_forms
 from chaffinch.errors import ModelError
 from chaffinch.features import observe as window
+from chaffinch.features.bio_patterns import with_published_features
 from chaffinch.features.observe import Column, Observed
 from chaffinch.kernels import best_paths, group
 from chaffinch.kernels.lattice import Floats
+from chaffinch.kernels.linear import Places
 from chaffinch.models.cascade import segments
 from chaffinch.models.cascade.config import Cascade
+from chaffinch.models.cascade.token_stage import TokenClasses, labels_of
 from chaffinch.models.core.confidence import Calibration, span_chances
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.linear import Linear
-from chaffinch.models.core.resources import Resources, columns_of
+from chaffinch.models.core.resources import Resources, columns_of, published_columns
 from chaffinch.models.core.runs import Bias, Run, runs_by_document
 from chaffinch.models.core.training import certainty, decode_with_certainty
 from chaffinch.text import Document
@@ -45,7 +49,9 @@ class Model:
     def observe(self, docs: Sequence[Document], *, reread: bool = False) -> tuple[Observed, list[Column]]:
         """Return the documents and their columns as the last reading sees them; with `reread`, as the next would."""
         seen = window.observe(docs)
-        columns = columns_of(seen, docs, self.stops, self.config.layers, self.resources)
+        if self.config.features == "published":
+            seen = with_published_features(seen)
+        columns = columns_for(self.config, seen, docs, self.stops, self.resources)
         for reading in self.readings if reread else self.readings[:-1]:
             columns += window.elsewhere(seen, reading.decode(seen, columns), reading.labels.states.K)
         return seen, columns
@@ -76,6 +82,8 @@ class Model:
         last = self.readings[-1]
         if self.classifier is None:
             return runs_by_document(seen, last.labels, last.decode(seen, columns, bias))
+        if self.config.classify == "tokens":
+            return self._token_classes(seen, columns, last.decode(seen, columns, bias), bias).runs()
         found = segments.observe_reading(seen, last.labels, *decode_with_certainty(last, seen, columns))
         return found.label_runs(self.classifier, self.classifier.decode(found.seen, [], bias))
 
@@ -84,6 +92,8 @@ class Model:
     ) -> list[tuple[list[Run], Floats]]:
         """Return the labelled runs of every document with calibrated probabilities of being right."""
         last, inner, inner_columns = self.readings[-1], seen, columns
+        if self.config.classify == "tokens":
+            return self._token_confidence(seen, columns, bias)
         if self.classifier is not None:
             found = segments.observe_reading(seen, last.labels, *decode_with_certainty(last, seen, columns))
             last, inner, inner_columns = self.classifier, found.seen, []
@@ -99,11 +109,35 @@ class Model:
         cuts = np.cumsum([len(part) for part in runs_of_documents])[:-1]
         return list(zip(runs_of_documents, np.split(chances, cuts), strict=True))
 
+    def _token_classes(self, seen: Observed, columns: Sequence[Column], states: Places, bias: Bias) -> TokenClasses:
+        """Return the published second stage over the segments of these states."""
+        classifier = cast(Linear, self.classifier)  # classify="tokens" has two stages
+        return TokenClasses.of(classifier, seen, list(columns), (self.readings[-1].labels, states), bias)
+
+    def _token_confidence(
+        self, seen: Observed, columns: Sequence[Column], bias: Bias
+    ) -> list[tuple[list[Run], Floats]]:
+        """Return the labelled runs with the probability of the segment times that of its class."""
+        last = self.readings[-1]
+        states = last.decode(seen, columns, bias)
+        found, packed = self._token_classes(seen, columns, states, bias), states[seen.places]
+        edges = [(a, b) for a, b, _ in last.labels.runs(packed)]
+        whole = span_chances(last.batch(seen, columns, bias), last.labels, last.labels.tag_of[packed], edges)
+        runs = found.runs()
+        number = [1 + self.names.index(name) for document in runs for _, _, name in document]
+        chances = whole * found.chances()[found.starts(), number]
+        return list(zip(runs, np.split(chances, np.cumsum([len(part) for part in runs])[:-1]), strict=True))
+
     def _posteriors(self, seen: Observed, columns: Sequence[Column]) -> list[Floats]:
         """Return (T, 1 + L) token probabilities of every document; with two stages, segments times classes."""
         last, scale = self.readings[-1], self.calibration.scale
         rows = _by_name(last, seen, columns, scale if self.classifier is None else 1.0)
-        if self.classifier is not None:
+        if self.config.classify == "tokens":
+            inside, classes = rows[:, 1], self._token_classes(seen, columns, last.decode(seen, columns), None).chances()
+            found = classes[:, 1:].sum(axis=1, keepdims=True) > 0.5
+            share = np.where(found, classes[:, 1:], 1.0 / len(self.names))
+            rows = np.concatenate([1.0 - inside[:, None], share * inside[:, None]], axis=1)
+        elif self.classifier is not None:
             found = segments.observe_reading(seen, last.labels, *decode_with_certainty(last, seen, columns))
             classes = _by_name(self.classifier, found.seen, [], scale)
             share = np.full((len(rows), len(self.names)), 1.0 / len(self.names))
@@ -132,6 +166,8 @@ class Model:
             states[seen.places] = np.concatenate([np.zeros(0, np.int64), *chosen])
             if self.classifier is None:
                 out.append(last.labels.runs(seen.gather(states)[0]))
+            elif self.config.classify == "tokens":
+                out.append(self._token_classes(seen, columns, states, None).runs()[0])
             else:
                 certain = certainty(last.vocabulary.view(seen, columns), last.weights, last.labels, states)
                 found = segments.observe_reading(seen, last.labels, states, certain)
@@ -157,13 +193,23 @@ class Model:
         except (KeyError, TypeError, msgspec.ValidationError):
             raise ModelError("its settings cannot be read; it was made by another version, retrain it") from None
         names = state.labels
-        labels = Labels(("segment",) if config.stages == 2 else names, config.scheme, config.pairs)
+        labels = config.labels(("segment",) if config.stages == 2 else names)
         count = 1 + ("reading1.keys" in state.arrays)
         readings = tuple(Linear.of(labels, state.child(f"reading{number}").arrays) for number in range(count))
         classifier = None
         if config.stages == 2:
-            classifier = Linear.of(Labels(names, "tokens"), state.child("classifier").arrays)
+            classes = labels_of(names) if config.classify == "tokens" else Labels(names, "tokens")
+            classifier = Linear.of(classes, state.child("classifier").arrays)
         return cls(config, names, stops, readings, classifier, resources, calibration, state.floor)
+
+
+def columns_for(
+    config: Cascade, seen: Observed, docs: Sequence[Document], stops: NDArray[np.uint64], resources: Resources
+) -> list[Column]:
+    """Return the columns that the settings ask for: all of ours, or those of the publication."""
+    if config.features == "published":
+        return published_columns(seen, docs, config.layers, resources)
+    return columns_of(seen, docs, stops, config.layers, resources)
 
 
 def _by_name(part: Linear, seen: Observed, columns: Sequence[Column], scale: float) -> Floats:

@@ -41,6 +41,7 @@ class Labels:
     scheme: Scheme = "IOBES"
     pairs: bool = False
     subs: tuple[int, ...] = ()  # (L,) states of each tag; empty: one
+    moves: bool = True  # moves between states have weights; without, pairs have those of features only
     tags: tuple[str, ...] = field(init=False)  # L
     tag_of: Ints = field(init=False, repr=False)  # (K,) the tag of each state
     state_of: Ints = field(init=False, repr=False)  # (L, L) the (first) state of a tag after another, or -1

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.bundle import check_forms
-from chaffinch.errors import ModelError
+from chaffinch.errors import ConfigError, ModelError
 from chaffinch.features.observe import Column, Observed
 from chaffinch.features.vocabulary import COUNT, Vocabulary
 from chaffinch.kernels import linear
@@ -23,6 +23,7 @@ from chaffinch.kernels.linear import Learner, Objective, Places, SparseInput, St
 from chaffinch.models.core.labels import Labels
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
+Goal: TypeAlias = Objective | Literal["lbfgs"]  # online, or the likelihood of all sentences at once
 
 WORD_KINDS = (1, 2)  # kinds of features that identify the word: drop-out hides these
 LONGEST = 1_000  # longer sentences are cut for training: a step's memory grows with the tokens of its sentence
@@ -34,7 +35,7 @@ class Schedule(Protocol):
     """The training settings that a learner needs."""
 
     @property
-    def objective(self) -> Objective: ...
+    def objective(self) -> Goal: ...
     @property
     def epochs(self) -> int: ...
     @property
@@ -187,7 +188,10 @@ def _in_pieces(view: SparseInput, target: Target, states: States) -> SparseInput
 
 def learner_for(height: int, labels: Labels, schedule: Schedule) -> Learner:
     """Return a learner with room for `height` weight rows."""
-    steps = Steps(schedule.aggressiveness, schedule.rate, schedule.violator == "cost")
+    violator = schedule.violator
+    steps = Steps(schedule.aggressiveness, schedule.rate, violator == "cost", violator == "second", labels.moves)
+    if schedule.objective == "lbfgs":
+        raise ConfigError("objective 'lbfgs' learns from all sentences at once; use one of pa, crf, adagrad here")
     return Learner(height, labels.states, objective=schedule.objective, steps=steps)
 
 

@@ -22,6 +22,8 @@ from chaffinch.text import Document
 # Columns reserved for sizes of clusters and for layers. They fix the numbers of later columns: changing them breaks
 # saved models.
 MOST_SIZES, MOST_LAYERS = 8, 64
+_LEXICON = window.MARKS + MOST_SIZES  # seen from one word before to one after
+SEGMENTATION = _LEXICON + MOST_LAYERS + 2  # the kind of a column: tags of a first stage
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +43,9 @@ class Resources:
         standing = self.standing and WordListFeature(self.standing.language, hidden)
         return replace(self, standing=standing, hidden=hidden)
 
-    def columns(self, seen: Observed, docs: Sequence[Document], layers: Sequence[str]) -> list[Column]:
+    def columns(
+        self, seen: Observed, docs: Sequence[Document], layers: Sequence[str], *, lexicon_kind: int = _LEXICON
+    ) -> list[Column]:
         """Return a column per size of clusters, for the lexicon, per layer (DataError if missing), for word lists."""
         columns = []
         if self.clusters is not None:
@@ -50,7 +54,7 @@ class Resources:
                 columns.append(window.marks(seen, window.MARKS + size, [rows[:, size] for rows in marks]))
         if self.lexicon is not None:
             marks = [self.lexicon.marks(doc).astype(np.int64) for doc in docs]
-            columns.append(window.marks(seen, window.MARKS + MOST_SIZES, marks))
+            columns.append(window.marks(seen, lexicon_kind, marks))
         for number, layer in enumerate(layers, start=window.MARKS + MOST_SIZES + 1):
             columns.append(window.marks(seen, number, [window.layer_marks(doc, layer) for doc in docs]))
         if self.standing is not None:
@@ -59,7 +63,7 @@ class Resources:
 
     def name_mark(self, kind: int, value: int, word: str, doc: Document, layers: Sequence[str]) -> str:
         """Return what a mark of a column says, for explanations; it quotes no text."""
-        number = kind - window.MARKS
+        number = (_LEXICON if kind == window.LEXICON_HERE else kind) - window.MARKS
         if number < MOST_SIZES:
             return f"cluster {value - 1} of size {number + 1}"
         if number == MOST_SIZES and self.lexicon is not None:
@@ -109,3 +113,14 @@ def columns_of(
 ) -> list[Column]:
     """Return columns of n-grams, heads and headers; then of clusters, lexicon, layers and word lists, if any."""
     return window.contexts(seen, stops) + resources.columns(seen, docs, layers)
+
+
+def published_columns(
+    seen: Observed, docs: Sequence[Document], layers: Sequence[str], resources: Resources
+) -> list[Column]:
+    """Return the columns of the published cascade: n-grams, tags alone, layers, and the lexicon at the word itself."""
+    return [
+        *window.ngrams(seen),
+        window.always(seen),
+        *resources.columns(seen, docs, layers, lexicon_kind=window.LEXICON_HERE),
+    ]

@@ -18,7 +18,8 @@ from chaffinch.kernels import Batch, linear
 from chaffinch.kernels.linear import Learner, Places, SparseInput, Target, Weights
 from chaffinch.models.core.confidence import SENTENCES, Calibration, HeldOut, calibrate_on, hold_out
 from chaffinch.models.core.labels import Labels
-from chaffinch.models.core.linear import Linear, Schedule, learner_for, round_weights, train
+from chaffinch.models.core.likelihood import PairLikelihood, fit_likelihood
+from chaffinch.models.core.linear import Goal, Linear, Schedule, learner_for, round_weights, train
 
 Each: TypeAlias = Callable[..., Iterable[Any]]  # map, or the map of a pool of threads
 Judge: TypeAlias = Callable[[Batch, NDArray[np.int64]], HeldOut]
@@ -26,7 +27,7 @@ Reading: TypeAlias = tuple[Places, NDArray[np.float32]]  # (N,) states, and how 
 
 # Smaller weights are dropped at the end of training. Adagrad's steps are large for every weight they touch, so that its
 # limit is higher. Raising a limit makes model files smaller.
-LEAST: Mapping[linear.Objective, float] = {"pa": 1e-3, "crf": 1e-3, "adagrad": 0.02}
+LEAST: Mapping[Goal, float] = {"pa": 1e-3, "crf": 1e-3, "lbfgs": 1e-3, "adagrad": 0.02}
 JACKKNIFE_EPOCHS = 5  # at most, for each fold of a jack-knife: more costs time for each fold
 # Folds that are held out for a calibration, one after the other. One fold alone is too few spans; five cost more time
 # than they are worth on the four corpora of `bench tagger --only calibration`.
@@ -92,6 +93,8 @@ def learn(
 
     An interrupt ends training; the weights learnt so far are kept.
     """
+    if schedule.objective == "lbfgs":
+        return _climb(name, lesson, schedule, watcher)
     learner = learner_for(lesson.vocabulary.height, lesson.labels, schedule)
     learner.restart(start)
     best: list[tuple[float, int, Weights]] = []
@@ -119,6 +122,21 @@ def learn(
     return round_weights(
         lesson.labels, lesson.vocabulary, best[0][2] if best else weights, least=LEAST[schedule.objective]
     )
+
+
+def _climb(name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher) -> Linear:
+    """Train one chain by the likelihood of all sentences at once, in at most `epochs` evaluations."""
+
+    def watch(evaluations: int, value: float) -> None:
+        """Report progress."""
+        if watcher.tell is not None:
+            watcher.tell(Progress(name, evaluations, schedule.epochs, -value))
+
+    view, height = lesson.view, lesson.vocabulary.height
+    likelihood = PairLikelihood(view, lesson.target.gold[view.places].astype(np.int64), lesson.labels, height)
+    weights, interrupted = fit_likelihood(likelihood, evaluations=schedule.epochs, watch=watch)
+    watcher.interrupted |= interrupted
+    return round_weights(lesson.labels, lesson.vocabulary, weights, least=LEAST["lbfgs"])
 
 
 def jackknife(
@@ -212,7 +230,7 @@ def certainty(view: SparseInput, weights: Weights, labels: Labels, states: Place
 class Plan:
     """A training schedule without a method's other settings."""
 
-    objective: linear.Objective
+    objective: Goal
     epochs: int
     aggressiveness: float
     rate: float

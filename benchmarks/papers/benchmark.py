@@ -1,0 +1,87 @@
+"""The tables of the five publications, row by row: ours beside the published figure, and where we differ.
+
+`--only` takes P0 (HMM-DP), P1 (CHMM-ALT), P2 (phrase HMM), P3 (class HMM) or P4 (online cascade). The rows are those of
+the parts of the other benchmarks named here, each system in a process of its own where those do so; intervals come from
+drawing documents anew, costs are CPU seconds, memory is the peak of that process. The differences are read from the
+publication's page in docs/methods.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.papers import pages
+from benchmarks.tagger.benchmark import Options
+from chaffinch.errors import ConfigError
+
+COLUMNS = (
+    "paper", "table", "system", "corpus", "label", "P", "R", "F1", "interval", "published", "CPU s", "peak MB",
+    "features", "why", "absent",
+)  # fmt: skip
+# What the benchmarks call the same thing.
+NAMES = {
+    "score": "F1", "published, testb": "published", "train CPU s": "CPU s", "fit CPU s": "CPU s", "RSS MB": "peak MB",
+    "precision": "P", "recall": "R",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A publication: its page, and the parts of a benchmark that print its tables."""
+
+    title: str
+    page: str
+    benchmark: str
+    parts: tuple[str, ...]
+
+
+PAPERS = {
+    "P0": Paper("HMM-DP", "hmmdp.md", "hmmdp", ("published", "align")),
+    "P1": Paper("CHMM-ALT", "chmm.md", "weak", ("chmm", "alternate")),
+    "P2": Paper("phrase HMM", "phrasehmm.md", "relations", ("published", "distant")),
+    "P3": Paper("class HMM", "classhmm.md", "classhmm", ("published", "ieer", "kappa", "semi")),
+    "P4": Paper("online cascade", "cascade.md", "tagger", ("published", "factors")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The options of one part of another benchmark."""
+
+    data: Path | None
+    only: str | None
+    split: str
+    seeds: int
+
+
+def run(options: Options) -> dict[str, Any]:
+    """All publications, or the one asked for."""
+    if options.only not in (None, *PAPERS):
+        raise ConfigError(f"unknown publication {options.only!r}; choose one of {', '.join(PAPERS)}")
+    if options.data is None:
+        raise ConfigError("this benchmark needs the corpora; name their folder with --data or CHAFFINCH_DATA")
+    rows: list[dict[str, Any]] = []
+    bars: list[dict[str, Any]] = []
+    for name in PAPERS if options.only is None else (options.only,):
+        paper = PAPERS[name]
+        module = importlib.import_module(f"benchmarks.{paper.benchmark}.benchmark")
+        for part in paper.parts:
+            found = module.run(Part(options.data, part, options.split, options.seeds))
+            rows += [row_of(name, part, row) for row in found["rows"]]
+            bars += found["bars"]
+        rows += [
+            {"paper": name, "table": "differences", "system": point.what, "why": point.why}
+            for point in pages.differences(paper.page)
+        ]
+    used = [key for key in COLUMNS if any(key in row for row in rows)]
+    return {"bars": bars, "rows": [{key: row.get(key, "-") for key in used} for row in rows]}
+
+
+def row_of(paper: str, part: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of another benchmark in the columns of this one, without what they do not have."""
+    named = {NAMES.get(key, key): value for key, value in row.items() if value != "-"}
+    return {"paper": paper, "table": part, **{key: named[key] for key in COLUMNS if key in named}}

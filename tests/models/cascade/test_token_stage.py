@@ -1,0 +1,89 @@
+"""The published second stage: segments stay, each has one class, the best by listing every choice of classes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+import pytest
+
+from chaffinch.errors import ConfigError
+from chaffinch.models.cascade.config import Cascade
+from chaffinch.models.cascade.token_stage import FIRST, INNER, TokenClasses
+from chaffinch.models.core.linear import Linear
+from chaffinch.models.tagger import train
+from tests.models.cascade.test_cascade import CONFIGS, TEST, TRAIN, tagger
+from tests.models.notes import cascade_model, hit_rate
+
+
+def listed(found: TokenClasses, sentence: int) -> dict[tuple[int, ...], float]:
+    """The score of every choice of classes for the segments of a sentence."""
+    low, high = int(found.batch.bounds[sentence]), int(found.batch.bounds[sentence + 1])
+    tags, labels, lattice = found.tags[low:high], found.labels, found.batch[sentence]
+    out = {}
+    for choice in itertools.product(range(1, 1 + len(labels.names)), repeat=int((tags == FIRST).sum())):
+        left, classes = iter(choice), []
+        for tag in tags.tolist():
+            classes.append(next(left) if tag == FIRST else classes[-1] if tag == INNER else 0)
+        states = [int(labels.state_of[a, b]) for a, b in zip([0, *classes], classes, strict=False)]
+        out[choice] = math.fsum(lattice.emit[t, state] for t, state in enumerate(states))
+    return out
+
+
+def test_classes_are_the_best_and_chances_those_of_all_choices() -> None:
+    model = cascade_model(tagger("published").model)
+    seen, columns = model.observe(TEST[:6])
+    reading = model.readings[-1]
+    first_stage = reading.labels, reading.decode(seen, columns)
+    found = TokenClasses.of(cast(Linear, model.classifier), seen, columns, first_stage)
+    given = iter([name for runs in found.runs() for _, _, name in runs])
+    starts, chances, several = found.starts(), found.chances(), 0
+    for sentence in range(len(found.batch)):
+        scores = listed(found, sentence)
+        best = max(scores, key=lambda choice: scores[choice])
+        assert [next(given) for _ in best] == [found.labels.names[number - 1] for number in best]
+        low, high = found.batch.bounds[sentence : sentence + 2]
+        top, here = max(scores.values()), [n for n in starts.tolist() if low <= n < high]
+        total = math.fsum(math.exp(score - top) for score in scores.values())
+        for place, n in enumerate(here):
+            for number in range(1, 1 + len(found.labels.names)):
+                chosen = [math.exp(score - top) for choice, score in scores.items() if choice[place] == number]
+                assert chances[n, number] == pytest.approx(math.fsum(chosen) / total, abs=1e-6)
+        several += len(here) > 1
+    assert several
+
+
+def test_segments_stay_as_the_first_stage_found_them() -> None:
+    model = cascade_model(tagger("published").model)
+    seen, columns = model.observe(TEST)
+    segments = model.readings[-1].labels.runs(model.readings[-1].decode(seen, columns)[seen.places])
+    assert sum(len(runs) for runs in model.read(TEST)) == len(segments) > 20
+    sizes = [end - first for runs in model.read(TEST) for first, end, _ in runs]
+    assert sizes == [end - first for first, end, _ in segments]
+
+
+def test_no_weight_is_learnt_for_moves_from_pair_to_pair() -> None:
+    model = cascade_model(tagger("published").model)
+    for part in (model.readings[0], cast(Linear, model.classifier)):
+        np.testing.assert_array_equal(part.weights.moves, part.labels.states.moves)
+
+
+def test_the_published_likelihood_learns_the_notes() -> None:
+    config = replace(Cascade.published(stages=1, objective="lbfgs"), cutoff=2, epochs=40, private=False)
+    assert hit_rate(list(train(TRAIN, config).annotate(TEST))) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"classify": "tokens"}, "use stages=2, calibrate=False"),
+        ({"features": "published"}, "use documents=False, dropout=0"),
+        ({"objective": "lbfgs"}, "use stages=1, features='published', edge_features=True, calibrate=False"),
+    ],
+)
+def test_settings_of_the_publication_need_one_another(changed: dict[str, str], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        replace(CONFIGS["pa"], **changed)  # type: ignore[arg-type]
