@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import SimpleNamespace
@@ -43,7 +44,7 @@ def test_every_publication_has_a_page_with_differences_and_parts_that_exist() ->
         points = pages.differences(paper.page)
         assert len(points) >= 4
         assert all(point.what and point.why for point in points)
-        module = papers.importlib.import_module(f"benchmarks.{paper.benchmark}.benchmark")
+        module = importlib.import_module(f"benchmarks.{paper.benchmark}.benchmark")
         assert set(paper.parts) <= set(module.PARTS)
 
 
@@ -64,7 +65,7 @@ def test_rows_of_other_benchmarks_come_in_common_columns(monkeypatch: pytest.Mon
         row = {"system": "cascade, online", "score": 72.5, "published": 72.16, "RSS MB": 400, "train CPU s": 41.0}
         return {"bars": [{"id": "one"}], "rows": [{**row, "interval": "-", "MB": 3}]}
 
-    monkeypatch.setattr(papers.importlib, "import_module", lambda _: SimpleNamespace(run=run))
+    monkeypatch.setattr(importlib, "import_module", lambda _: SimpleNamespace(run=run))
     result = papers.run(Options(tmp_path, "P4"))
     assert asked == [("published", "dev"), ("factors", "dev")]
     assert result["bars"] == [{"id": "one"}, {"id": "one"}]

@@ -21,7 +21,6 @@ CONFIGS = {
     "crf": Cascade(objective="crf", epochs=3, private=False),
     "two stages": Cascade(stages=2, scheme="IOB2", documents=False, cutoff=5, dropout=0.0, private=False),
     "published": replace(Cascade.published(), private=False),
-    "published, one stage": replace(Cascade.published(stages=1), cutoff=3, private=False),
     "IOB2": Cascade(scheme="IOB2", epochs=3, private=False),
     "tokens": Cascade(scheme="tokens", epochs=3, private=False),
 }

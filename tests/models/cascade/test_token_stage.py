@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
-from typing import cast
+from pathlib import Path
+from typing import Literal, cast
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.cascade.token_stage import FIRST, INNER, TokenClasses
 from chaffinch.models.core.linear import Linear
 from chaffinch.models.tagger import train
+from tests.models import contract
 from tests.models.cascade.test_cascade import CONFIGS, TEST, TRAIN, tagger
 from tests.models.notes import cascade_model, hit_rate
 
@@ -71,9 +73,15 @@ def test_no_weight_is_learnt_for_moves_from_pair_to_pair() -> None:
         np.testing.assert_array_equal(part.weights.moves, part.labels.states.moves)
 
 
-def test_the_published_likelihood_learns_the_notes() -> None:
-    config = replace(Cascade.published(stages=1, objective="lbfgs"), cutoff=2, epochs=40, private=False)
-    assert hit_rate(list(train(TRAIN, config).annotate(TEST))) > 0.9
+@pytest.mark.parametrize("objective", ["pa", "lbfgs"])
+def test_the_published_single_stage_learns_the_notes(
+    objective: Literal["pa", "lbfgs"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = replace(Cascade.published(stages=1, objective=objective), cutoff=2, epochs=40, private=False)
+    found = train(TRAIN, config)
+    assert hit_rate(list(found.annotate(TEST))) > 0.9
+    contract.check_tagger(found, TEST, tmp_path, monkeypatch)
+    contract.check_tiny(config)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from chaffinch.features.observe import Column
 from chaffinch.kernels.linear import Target, Weights
 from chaffinch.models.cascade import segments, token_stage
 from chaffinch.models.cascade.config import Cascade
+from chaffinch.models.cascade.likelihood import climb
 from chaffinch.models.cascade.model import Model, columns_for
 from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.labels import Labels
@@ -130,6 +131,8 @@ class _Run:
         columns = columns_for(config, task.seen, task.docs, stops, self.resources)
         lesson = self.lesson(labels, columns, target, 0)
         model = Model(config, task.names, stops, (), resources=self.resources, floor=self.floor)
+        if config.objective == "lbfgs":
+            return replace(model, readings=(climb("reading", lesson, config.epochs, self.watcher),)), lesson
         first = learn("reading", lesson, config, self.watcher, start=self.earlier(lesson, 0), score=self.scorer(model))
         model = replace(model, readings=(first,))
         if self.folds is None or not (config.documents and task.repeats) or self.watcher.should_stop():

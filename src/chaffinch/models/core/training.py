@@ -18,7 +18,6 @@ from chaffinch.kernels import Batch, linear
 from chaffinch.kernels.linear import Learner, Places, SparseInput, Target, Weights
 from chaffinch.models.core.confidence import SENTENCES, Calibration, HeldOut, calibrate_on, hold_out
 from chaffinch.models.core.labels import Labels
-from chaffinch.models.core.likelihood import PairLikelihood, fit_likelihood
 from chaffinch.models.core.linear import Goal, Linear, Schedule, learner_for, round_weights, train
 
 Each: TypeAlias = Callable[..., Iterable[Any]]  # map, or the map of a pool of threads
@@ -93,8 +92,6 @@ def learn(
 
     An interrupt ends training; the weights learnt so far are kept.
     """
-    if schedule.objective == "lbfgs":
-        return _climb(name, lesson, schedule, watcher)
     learner = learner_for(lesson.vocabulary.height, lesson.labels, schedule)
     learner.restart(start)
     best: list[tuple[float, int, Weights]] = []
@@ -122,21 +119,6 @@ def learn(
     return round_weights(
         lesson.labels, lesson.vocabulary, best[0][2] if best else weights, least=LEAST[schedule.objective]
     )
-
-
-def _climb(name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher) -> Linear:
-    """Train one chain by the likelihood of all sentences at once, in at most `epochs` evaluations."""
-
-    def watch(evaluations: int, value: float) -> None:
-        """Report progress."""
-        if watcher.tell is not None:
-            watcher.tell(Progress(name, evaluations, schedule.epochs, -value))
-
-    view, height = lesson.view, lesson.vocabulary.height
-    likelihood = PairLikelihood(view, lesson.target.gold[view.places].astype(np.int64), lesson.labels, height)
-    weights, interrupted = fit_likelihood(likelihood, evaluations=schedule.epochs, watch=watch)
-    watcher.interrupted |= interrupted
-    return round_weights(lesson.labels, lesson.vocabulary, weights, least=LEAST["lbfgs"])
 
 
 def jackknife(

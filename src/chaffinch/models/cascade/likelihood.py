@@ -17,6 +17,8 @@ from chaffinch.kernels.lattice import Bools
 from chaffinch.kernels.linear import SparseInput, Weights
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.lbfgs import maximise
+from chaffinch.models.core.linear import Linear, round_weights
+from chaffinch.models.core.training import LEAST, Lesson, Progress, Watcher
 
 # Of the Gaussian prior of every weight. The publication does not state one; 10 is what toolkits of its time start with.
 VARIANCE = 10.0
@@ -95,3 +97,18 @@ def fit_likelihood(
     start = np.zeros(likelihood.height * likelihood.labels.states.W)
     found = maximise(likelihood, start, evaluations=evaluations, watch=watch)
     return likelihood.weights(found.x), found.interrupted
+
+
+def climb(name: str, lesson: Lesson, evaluations: int, watcher: Watcher) -> Linear:
+    """Train one chain by the likelihood of all sentences at once, in at most so many evaluations."""
+
+    def watch(used: int, value: float) -> None:
+        """Report progress."""
+        if watcher.tell is not None:
+            watcher.tell(Progress(name, used, evaluations, -value))
+
+    view, height = lesson.view, lesson.vocabulary.height
+    likelihood = PairLikelihood(view, lesson.target.gold[view.places].astype(np.int64), lesson.labels, height)
+    weights, interrupted = fit_likelihood(likelihood, evaluations=evaluations, watch=watch)
+    watcher.interrupted |= interrupted
+    return round_weights(lesson.labels, lesson.vocabulary, weights, least=LEAST["lbfgs"])

@@ -7,9 +7,9 @@ import pytest
 
 from chaffinch.features import observe, vocabulary
 from chaffinch.kernels import forward_backward, linear
-from chaffinch.models.core import likelihood as module
+from chaffinch.models.cascade import likelihood as module
+from chaffinch.models.cascade.likelihood import PairLikelihood, fit_likelihood
 from chaffinch.models.core.labels import Labels
-from chaffinch.models.core.likelihood import PairLikelihood, fit_likelihood
 from chaffinch.models.core.tasks import Task
 from chaffinch.models.core.training import Lesson
 from tests.models.notes import notes
