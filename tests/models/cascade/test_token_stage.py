@@ -27,7 +27,8 @@ def listed(found: TokenClasses, sentence: int) -> dict[tuple[int, ...], float]:
     tags, labels, lattice = found.tags[low:high], found.labels, found.batch[sentence]
     out = {}
     for choice in itertools.product(range(1, 1 + len(labels.names)), repeat=int((tags == FIRST).sum())):
-        left, classes = iter(choice), []
+        left = iter(choice)
+        classes: list[int] = []
         for tag in tags.tolist():
             classes.append(next(left) if tag == FIRST else classes[-1] if tag == INNER else 0)
         states = [int(labels.state_of[a, b]) for a, b in zip([0, *classes], classes, strict=False)]
