@@ -56,7 +56,7 @@ def with_published_features(seen: Observed) -> Observed:
 
     >>> from chaffinch import Document
     >>> seen = with_published_features(observe.observe([Document.make("IL-2")]))
-    >>> np.count_nonzero(seen.kinds == observe.NAMED)  # capitals, digits, one digit, a dash, punctuation
+    >>> int(np.count_nonzero(seen.kinds == observe.NAMED))  # capitals, digits, one digit, a dash, punctuation
     5
     """
     kept = np.isin(seen.kinds, KEPT)
