@@ -53,12 +53,10 @@ def session(scratch: Path) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def connect(scratch: Path) -> Iterator[SparkSession]:
-    """Return a session of Spark Connect, whose server listens on 127.0.0.1 only."""
+def connect(scratch: Path) -> Iterator[str]:
+    """Return the address of a Spark Connect server that listens on 127.0.0.1 only."""
     need_java()
     import pyspark
-
-    from chaffinch.jobs.spark.session import open_session
 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -83,9 +81,7 @@ def connect(scratch: Path) -> Iterator[SparkSession]:
     )
     try:
         _wait_for(port, server)
-        remote = open_session(f"sc://127.0.0.1:{port}")
-        yield remote
-        remote.stop()
+        yield f"sc://127.0.0.1:{port}"
     finally:
         os.killpg(server.pid, 15)
         server.wait(60)

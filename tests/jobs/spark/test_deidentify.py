@@ -1,4 +1,4 @@
-"""Notes of a DataFrame are released as by the plain run, on a local session and by Spark Connect."""
+"""Notes of a DataFrame are released as by the plain run, and bad ones are withheld."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KEEP = spark.Settings(ids="keep")
 
 def rows_of(session: SparkSession, rows: list[Any], schema: str = SCHEMA, **options: Any) -> dict[str, dict[str, Any]]:
     """De-identify rows by rules, and return the results by id."""
-    chosen = {"detector": RULES, "settings": KEEP} | options
+    chosen: dict[str, Any] = {"detector": RULES, "settings": KEEP} | options
     return {
         row["id"]: row
         for row in spark.deidentify(session.createDataFrame(rows, schema), **chosen).toArrow().to_pylist()
@@ -58,15 +58,12 @@ def plain(
     return {row["id"]: row for row in pq.read_table(folder / "out.parquet").to_pylist()}
 
 
-@pytest.mark.parametrize("kind", ["session", "connect"])
 def test_text_and_patients_equal_the_plain_run(
-    kind: str,
+    session: SparkSession,
     synthetic: list[tuple[str, str, str]],
     plain: dict[str, dict[str, Any]],
     secret_file: Path,
-    request: pytest.FixtureRequest,
 ) -> None:
-    session = request.getfixturevalue(kind)
     df = session.createDataFrame(list(reversed(synthetic)), SCHEMA)
     options = spark.Settings(partitions=3)
     out = spark.deidentify(df, policy="i2b2-surrogate", secret_file=secret_file, detector=RULES, settings=options)
@@ -153,8 +150,9 @@ def test_wrong_settings_are_refused_before_any_work(
     session: SparkSession, schema: str, options: dict[str, Any], message: str
 ) -> None:
     df = session.createDataFrame([], schema)
+    chosen: dict[str, Any] = {"detector": RULES, "settings": KEEP} | options
     with pytest.raises(ConfigError, match=message):
-        spark.deidentify(df, **({"detector": RULES, "settings": KEEP} | options))
+        spark.deidentify(df, **chosen)
 
 
 def test_no_secret_is_in_the_plan_and_no_text_on_the_disk(

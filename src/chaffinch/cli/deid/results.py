@@ -73,6 +73,34 @@ class RunResult(Result, kw_only=True):
             yield from (f"warning: --{warning}" for warning in self.warnings)
 
 
+class SparkResult(Result, kw_only=True):
+    """What `deid run --engine spark` did: the manifest of the release, where it is, and how fast it was."""
+
+    output: str  # the path of the release
+    settings: dict[str, Any]  # engine, model, policy, secret's fingerprint, ids, spans, date order, format
+    settings_digest: str  # a SHA-256 of the settings
+    versions: dict[str, str]  # of chaffinch, python, numpy, scipy and numba
+    documents: dict[str, int]  # in, released and withheld
+    withheld: dict[str, int]  # reasons, and how many documents
+    patients: int  # whose name or pseudonym is released
+    files: dict[str, Any]  # number of files, and a hash of them
+    notes_per_second: float
+
+    def tables(self) -> Iterator[Table | str]:
+        """Yield what a terminal shows: facts, and reasons of withheld documents."""
+        yield facts_table({
+            **{f"documents {name}": number for name, number in self.documents.items()},
+            "patients": self.patients,
+            "model": self.settings["model"]["name"],
+            "policy": self.settings["policy"]["name"],
+            "ids": self.settings["ids"],
+            "speed": f"{self.notes_per_second:,.1f} notes/s",
+        })  # fmt: skip
+        if self.withheld:
+            yield ""
+            yield table_of([{"withheld because": why, "documents": n} for why, n in self.withheld.items()])
+
+
 class KindCount(Result, kw_only=True):
     """Identifiers of one kind that the model finds, before and after `deid adapt`."""
 

@@ -19,6 +19,7 @@ from chaffinch.bundle import list_packaged_models
 from chaffinch.cli import frame
 from chaffinch.cli.deid.restore import key_of
 from chaffinch.cli.deid.results import RunResult
+from chaffinch.cli.deid.spark import run_on_spark
 from chaffinch.cli.frame.config_file import ConfigFile
 from chaffinch.deid import keys
 from chaffinch.deid.dates.order import DateOrder
@@ -149,6 +150,14 @@ class RunOptions:
     patient_column: frame.PatientColumn = None
     follow: _Follow = False
     workers: frame.Workers = "1"
+    engine: Annotated[
+        Literal["plain", "spark"],
+        typer.Option(help="spark reads and writes Parquet on a Spark cluster, or on this computer."),
+    ] = "plain"
+    master: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Of --engine spark: local[N], spark://HOST:PORT, or sc://HOST:PORT."),
+    ] = None
     from_: frame.From = None
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS
     json: frame.Json = False
@@ -169,6 +178,11 @@ def run_command(options: RunOptions) -> None:
     target = _check_paths(options)
     workers = frame.count_workers(options.workers)
     spec = _detector_spec(options)
+    if options.engine == "spark":
+        run_on_spark(options, spec)
+        return
+    if options.master is not None:
+        raise ConfigError("--master is of --engine spark; leave it out, or choose that engine")
     find = spec.build()
     job = _plan(options, target, find, spec.pinned(find))
     manifest, rate = _run(job, options, workers)
