@@ -1,4 +1,4 @@
-"""`chaffinch deid --engine spark` writes the rows of the plain run."""
+"""`chaffinch deid --engine spark` writes the rows of the plain run, on this computer and by Spark Connect."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ def chaffinch(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_the_table_equals_that_of_the_plain_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("master", ["local[1]", "connect"])
+def test_the_table_equals_that_of_the_plain_run(tmp_path: Path, master: str, request: pytest.FixtureRequest) -> None:
     need_java()
+    url = request.getfixturevalue("connect") if master == "connect" else master
     docs = list(invent(40, seed=8))
     (tmp_path / "in").mkdir()
     for number, part in enumerate((docs[:25], docs[25:])):
@@ -46,7 +48,7 @@ def test_the_table_equals_that_of_the_plain_run(tmp_path: Path) -> None:
     plain = chaffinch("deid", tmp_path / "in", "-o", tmp_path / "plain.parquet", *shared, "--quiet")
     assert plain.returncode == 0, plain.stderr
     done = chaffinch(
-        "deid", tmp_path / "in", "-o", tmp_path / "out", *shared, "--engine", "spark", "--master", "local[1]", "--json"
+        "deid", tmp_path / "in", "-o", tmp_path / "out", *shared, "--engine", "spark", "--master", url, "--json"
     )
     assert done.returncode == 0, done.stderr
     assert msgspec.json.decode(done.stdout)["documents"] == {"in": len(docs), "released": len(docs), "withheld": 0}
