@@ -17,7 +17,7 @@ from chaffinch.deid.detect import class_doubt
 from chaffinch.deid.detect.admission import KnownIdentifiers
 from chaffinch.deid.detect.class_doubt import LIMIT, class_layer, settle_classes
 from chaffinch.deid.detect.detector import LAYER, HybridDetector, detector
-from chaffinch.deid.detect.merge import merge_by_rank, widen
+from chaffinch.deid.detect.merge import _overlap_finder, merge_by_rank, widen
 from chaffinch.deid.detect.model import Model
 from chaffinch.deid.operators import OPERATORS
 from chaffinch.deid.policy import Policy, PolicyRule
@@ -164,6 +164,15 @@ def test_widening_covers_what_was_covered_and_stays_inside_the_others(
     for old, new in zip(exact, out, strict=True):
         assert new.start <= old.start < old.end <= new.end
         assert set(range(new.start, new.end)) <= allowed
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 20)), max_size=12), st.integers(0, 40), st.integers(1, 9))
+def test_overlapping_spans_are_found_in_their_order(places: list[tuple[int, int]], start: int, size: int) -> None:
+    spans = [Span(place, place + length, str(number)) for number, (place, length) in enumerate(places)]
+    given_span = Span(start, start + size, "DEVICE")
+    expected = [span for span in spans if span.start < given_span.end and given_span.start < span.end]
+    assert _overlap_finder(spans)(given_span) == expected
 
 
 def test_of_spans_over_one_place_the_surest_stays() -> None:

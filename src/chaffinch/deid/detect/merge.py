@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from operator import attrgetter
 
 from chaffinch.deid.kinds import kind_of
@@ -48,14 +49,13 @@ def widen(text: str, exact: Sequence[Span], others: Sequence[Span]) -> list[Span
     """
     if not exact or not others:
         return list(exact)
+    overlapping = _overlap_finder(others)
     out: list[Span] = []
     for number, span in enumerate(exact):
         start, end = span.start, span.end
         lower = out[-1].end if out else 0
         upper = exact[number + 1].start if number + 1 < len(exact) else len(text)
-        for other in others:
-            if not other.overlaps(span):
-                continue
+        for other in overlapping(span):
             first, last = max(lower, other.start), min(upper, other.end)
             if is_code(other.label):
                 start, end = min(start, first), max(end, last)
@@ -65,6 +65,27 @@ def widen(text: str, exact: Sequence[Span], others: Sequence[Span]) -> list[Span
                 end += 1
         out.append(replace(span, start=start, end=end) if (start, end) != (span.start, span.end) else span)
     return out
+
+
+def _overlap_finder(spans: Sequence[Span]) -> Callable[[Span], list[Span]]:
+    """Return a function that finds the spans that overlap a given one, in the order of `spans`.
+
+    It looks only at spans near the given one, so that a long note costs as much per character as a short one.
+    """
+    order = sorted(range(len(spans)), key=lambda number: spans[number].start)
+    starts = [spans[number].start for number in order]
+    furthest = list(accumulate((spans[number].end for number in order), max))
+
+    def find(given: Span) -> list[Span]:
+        """Return the overlapping spans: of those that start before the end of the given one, back to where all end."""
+        place, found = bisect_left(starts, given.end), []
+        while place and furthest[place - 1] > given.start:
+            place -= 1
+            if spans[order[place]].overlaps(given):
+                found.append(order[place])
+        return [spans[number] for number in sorted(found)]
+
+    return find
 
 
 def _clusters(spans: Iterable[Span]) -> Iterator[list[Span]]:
