@@ -81,7 +81,7 @@ def _bar_row(bar: dict[str, Any]) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
-    """Return the installed versions of Python, Chaffinch and the peers; "absent" for those not installed."""
+    """Return the installed versions of Python and of `_PACKAGES`; "absent" for those not installed."""
     found = {"python": platform.python_version()}
     for name in _PACKAGES:
         try:

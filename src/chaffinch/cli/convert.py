@@ -73,6 +73,7 @@ class _Tally:
     """Count documents as they pass."""
 
     def __init__(self) -> None:
+        """Start all counts at zero."""
         self.documents = self.spans = self.relations = self.tokens = self.grouped = 0
 
     def count(self, documents: Iterable[Document]) -> Iterator[Document]:

@@ -135,7 +135,7 @@ class _Inputs:
     quiet: bool
 
     def fit(self, use: Callable[[Sequence[list[Document]]], Found]) -> Found:
-        """Read all inputs, and return `use` of them; column files are cut alike, so that documents of all inputs match.
+        """Read all inputs, cut alike, and return `use` of them; on DataError, again as whole files if "auto" cut them.
 
         If column files were cut by default and then do not fit the other inputs, whose documents are whole files, they
         are read again as whole files.
@@ -153,7 +153,7 @@ class _Inputs:
         return found
 
     def _read(self, documents: str) -> tuple[list[list[Document]], list[ReadOptions]]:
-        """Read all inputs, cut by `documents`; return the documents of each, and the options it was read with."""
+        """Return each input's documents, cut by `documents`, and its options; ConfigError for unused --tag-names."""
         names, sides, used, named = frame.names_of_tags(self.tag_names), [], [], False
         for number, (path, form) in enumerate(zip(self.paths, self.formats, strict=True)):
             options = ReadOptions(max_chars=self.max_chars, documents=documents, lenient=number > 0)

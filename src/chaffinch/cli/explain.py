@@ -76,7 +76,7 @@ def explain_command(options: ExplainOptions) -> None:
 
 
 def _explain(tagger: Tagger, doc: Document, layer: str | None) -> Iterator[Explanation]:
-    """Yield the explanation of each span of a layer, else of those that the tagger finds."""
+    """Yield the explanation of each span of a layer, else of the tagger's finds; DataError without that layer."""
     if layer is not None and layer not in doc.layers:
         raise DataError("a document has no layer of the name given with --layer; leave it out")
     spans = (
@@ -89,7 +89,7 @@ def _explain(tagger: Tagger, doc: Document, layer: str | None) -> Iterator[Expla
 def print_explanations(
     model: str, told: Sequence[Explained], *, span: int | None, with_text: bool, as_json: bool
 ) -> None:
-    """Print explanations as JSON, or in words: a few lines each, or in full for the one that `span` names."""
+    """Print explanations as JSON or in words, brief, or in full for span number `span`; ConfigError if none."""
     number = sum(len(found) for _, found in told)
     if span is not None and span > number:
         raise ConfigError(f"--span {span}: {number} spans were found; choose one of them")
@@ -99,7 +99,7 @@ def print_explanations(
 
 
 def _documents(told: Sequence[Explained], only: int | None, with_text: bool) -> Iterator[ExplainedDocument]:
-    """Yield the documents that have an explained span, with their explanations as plain data."""
+    """Yield the documents that have an explained span, with explanations as plain data; text only if asked."""
     for number, (doc, found) in _numbered(told, only):
         spans = [
             msgspec.convert(
@@ -118,7 +118,7 @@ def _documents(told: Sequence[Explained], only: int | None, with_text: bool) -> 
 def _numbered(
     told: Sequence[Explained], only: int | None
 ) -> Iterator[tuple[int, tuple[Document, list[tuple[int, Explanation]]]]]:
-    """Yield documents with their numbers, and in each the chosen explanations with the numbers of their spans."""
+    """Yield (number, (document, [(span number, explanation)])) from 1; with `only`, just that span's."""
     place = 0
     for number, (doc, found) in enumerate(told, start=1):
         chosen = [(place + k, why) for k, why in enumerate(found, start=1) if only in (None, place + k)]
@@ -128,7 +128,7 @@ def _numbered(
 
 
 def _lines(told: Sequence[Explained], only: int | None, with_text: bool) -> Iterable[str]:
-    """Yield the lines of a terminal."""
+    """Yield the lines for a terminal: brief explanations of all spans, or the full one of span `only`."""
     if not any(found for _, found in told):
         yield "no span was found"
     for number, (doc, found) in _numbered(told, only):

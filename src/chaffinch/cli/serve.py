@@ -134,7 +134,7 @@ def _refuse(options: ServeOptions, choice: str, *names: str) -> None:
 
 
 def serve_station(options: ServeOptions) -> None:
-    """Open the review station of a project, or of invented notes."""
+    """Serve the review station of a project, or of invented notes; ConfigError for options without effect."""
     _refuse(options, "a review station", "token_file", "no_token")
     if options.workers != 1:
         raise ConfigError(f"--workers {options.workers} has no effect with a review station, which is one process")
@@ -170,7 +170,7 @@ def server_settings(options: ServeOptions, token: str | None) -> ServerSettings:
 
 
 def engine_settings(options: ServeOptions) -> EngineSettings:
-    """Return the models, policies and secrets to serve."""
+    """Return the models, policies and secrets to serve, by name; ConfigError if a secret has no name."""
     policies = files_by_name(options.policy)
     if any("=" not in each for each in options.secret):
         raise ConfigError("a secret needs a name that requests use: --secret NAME=FILE; or give --secret-file FILE")

@@ -160,7 +160,7 @@ class _AddSpans:
 def _load(
     model: str, sources: Path | None, of_taggers: Mapping[str, object], of_weak: Mapping[str, object]
 ) -> Tagger | WeakTagger | HybridDetector:
-    """Load a model that can tag; raise ConfigError for given options that its kind does not have."""
+    """Load a model that can tag; ConfigError for given options that its kind lacks, ModelError for other kinds."""
     kind = bundle.read_manifest(model).kind
     if kind in _OTHER_VERBS:
         raise ModelError(f"is a model of kind {kind!r}, which {_OTHER_VERBS[kind]}", path=bundle.find(model))
@@ -201,7 +201,7 @@ def _write(documents: Iterable[Document], output: Path, form: Format, how: ReadO
 
 
 def _split(tagger: Tagger | WeakTagger | HybridDetector, lines: bool | None, quiet: bool) -> Splitter:
-    """Return how to cut text into sentences: as chosen, else as in training; note a difference on stderr."""
+    """Return how to cut sentences: as `lines` says, else as in training, else prose; note a difference on stderr."""
     learnt = inputs.split_of_training(tagger) if isinstance(tagger, Tagger) else None
     if lines is None:
         return learnt or "prose"
@@ -228,7 +228,7 @@ def _parse_bias(assignments: Iterable[str]) -> dict[str, float]:
 
 
 def _output_format(output: Path, to: str | None, source: Path, input_format: Format) -> Format:
-    """Return the format of --to, else that of the input if the output's suffix allows it, else that of the suffix."""
+    """Return the format of --to, else the input's if the suffix allows, else by suffix; ConfigError without spans."""
     if to:
         form = by_name(to)
         if form.can.layers == "none":
@@ -263,6 +263,7 @@ class _Tally:
     """Count documents and the spans found in them as they pass."""
 
     def __init__(self, layer: str) -> None:
+        """Start all counts of this layer at zero."""
         self.layer, self.labels = layer, Counter[str]()
         self.documents = self.characters = self.tokens = self.grouped = 0
         self.groups: set[str] = set()
@@ -281,7 +282,7 @@ class _Tally:
     def result(
         self, source: str, form: str, align: str | None, confidence: str | None, lost: dict[str, int]
     ) -> TagResult:
-        """Return the counts as the command's result."""
+        """Return the counts as the command's result; those of patients only if spans were aligned."""
         return TagResult(
             from_=source,
             to=form,

@@ -29,7 +29,7 @@ def build_app(settings: ServerSettings, sections: Sequence[Section], metrics: Me
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
-        """Enter the lifespans of all sections while the app runs."""
+        """Enter the lifespans of all sections while the app runs; unhandled errors are logged by type only."""
         asyncio.get_running_loop().set_exception_handler(_log_type_alone)
         async with AsyncExitStack() as stack:
             for section in sections:
@@ -59,7 +59,7 @@ def create_app(settings: ServerSettings, engine_settings: EngineSettings | None 
 
 @asynccontextmanager
 async def _working(queue: WorkQueue) -> AsyncIterator[None]:
-    """Work off the queue while the app runs; what waits at its end is finished."""
+    """Start the queue for the block; at its end finish what waits, and stop it."""
     queue.start()
     try:
         yield

@@ -36,7 +36,7 @@ class Metrics:
         self.characters += characters
 
     def text(self) -> str:
-        """Return all counts in Prometheus' text format."""
+        """Return requests, seconds, documents, characters, CPU and memory in Prometheus' text format."""
         lines = ["# TYPE chaffinch_requests_total counter"]
         for (route, status), times in sorted(self.requests.items()):
             lines.append(f'chaffinch_requests_total{{route="{route}",status="{status}"}} {times}')

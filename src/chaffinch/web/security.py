@@ -51,7 +51,7 @@ class Guard:
     metrics: Metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
+        """Check and answer an HTTP request, errors as worded Problems, and count it; refuse websockets."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -80,7 +80,7 @@ class Guard:
             self.metrics.note_request(route, answering.status or 499, time.perf_counter() - started)
 
     async def _check(self, scope: Scope, section: Section) -> None:
-        """Raise Problem unless the request is for this server, from this site, and let in by its section."""
+        """Raise Problem unless host and origin are right and, outside open paths, the section admits the request."""
         connection = HTTPConnection(scope)
         check_host(connection.headers, self.settings.allowed_hosts)
         check_origin(connection.headers)
@@ -99,7 +99,7 @@ def check_host(headers: Mapping[str, str], allowed: frozenset[str]) -> None:
 
 
 def check_origin(headers: Mapping[str, str]) -> None:
-    """Raise Problem if a page of another site sent the request."""
+    """Raise Problem 403 if a page of another site sent the request, by Origin or else Sec-Fetch-Site."""
     origin = headers.get("origin")
     site = headers.get("sec-fetch-site", "none")
     if origin is not None:
@@ -130,6 +130,7 @@ class _LimitedBody:
     """A request's body as it arrives, refused when it is too large or too slow."""
 
     def __init__(self, receive: Receive, scope: Scope, settings: ServerSettings) -> None:
+        """Keep the limits and the declared length; the clock starts at the first part."""
         self._receive, self._limits = receive, settings.limits
         self._bytes = 0
         self._until: float | None = None  # on the clock of the loop; None before the first call
@@ -137,7 +138,7 @@ class _LimitedBody:
         self._declared = Headers(scope=scope).get("content-length", "")
 
     async def receive(self) -> Message:
-        """Return the next part of the body."""
+        """Return the next message of the body; raise Problem if it is too large or too slow."""
         if self._done:
             return await self._receive()
         if self._until is None:
@@ -166,11 +167,12 @@ class _Answering:
     """An answer on its way: its status so far, and the headers that all answers have."""
 
     def __init__(self, send: Send, request_id: str, *, is_tls: bool) -> None:
+        """Keep where to send and the request's id; no status was sent yet."""
         self._send, self.request_id, self._is_tls = send, request_id, is_tls
         self.status: int | None = None
 
     async def send(self, message: Message) -> None:
-        """Send a part of an answer."""
+        """Send a message; add security headers and the request's id to the first one, and note its status."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = MutableHeaders(scope=message)

@@ -37,7 +37,7 @@ def listen(settings: ServerSettings) -> socket.socket:
 
 
 def serve(factory: AppFactory, settings: ServerSettings, listener: socket.socket, *, workers: int = 1) -> None:
-    """Answer requests until the process gets SIGINT or SIGTERM; those under way are finished first."""
+    """Answer requests until SIGINT or SIGTERM, then finish those under way; MissingExtraError without uvicorn."""
     try:
         import uvicorn
         from uvicorn.supervisors import Multiprocess

@@ -23,7 +23,7 @@ def default_file(port: int) -> Path:
 
 
 def read_or_make(path: Path) -> str:
-    """Return the token in a file; make it, mode 0600, if the file does not exist.
+    """Return the token in a file, made (mode 0600) if there is none; ConfigError if others can read it or it is bad.
 
     Raise ConfigError if others can read the file, or if it holds no token.
     """
@@ -46,7 +46,7 @@ def read_or_make(path: Path) -> str:
 
 
 def _make(path: Path) -> str:
-    """Write a new token to a new file and return it."""
+    """Write a new token to a new file, mode 0600, and return it; FileExistsError, or ConfigError if it cannot."""
     token = secrets.token_urlsafe(_BYTES)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -117,7 +117,7 @@ def adapt_command(
 
 
 def _read_project(folder: Path, key_file: Path | None) -> list[Document]:
-    """Return the closed notes of a review project, with what people marked as gold."""
+    """Return the closed notes of a review project, people's marks as gold; DataError if none is closed."""
     from chaffinch.web.review.desk import Desk
     from chaffinch.web.review.project import open_project
     from chaffinch.web.review.releasing import gold_documents
@@ -135,7 +135,7 @@ def _read_project(folder: Path, key_file: Path | None) -> list[Document]:
 def _read(
     path: Path | None, how: ReadOptions, group_by: str | None, form: str | None, *, quiet: bool, must_group: bool
 ) -> list[Document]:
-    """Read all documents of a path, [] for None; with `must_group`, --group-by and the columns must fit."""
+    """Read all documents of a path, [] for None; `must_group`: --group-by and columns must fit; DataError if empty."""
     if path is None:
         return []
     pattern, table = frame.read_group_by(group_by)

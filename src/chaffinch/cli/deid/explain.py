@@ -79,7 +79,7 @@ def explain_command(options: ExplainOptions) -> None:
 
 
 def _explain(notes: Sequence[Document], find: HybridDetector, options: ExplainOptions) -> Iterator[Explained]:
-    """Yield each note with its explanations; names may repeat in all notes of its patient."""
+    """Yield each note with its explanations, read with the patient's others if by patient; features only if shown."""
     members: defaultdict[str, list[Document]] = defaultdict(list)
     for note in notes:
         members[note.patient].append(note)

@@ -105,7 +105,7 @@ def rekey_command(
 
 
 def key_of(path: Path | None) -> Secret:
-    """Return the key of a vault from a file, or without one from the environment variable."""
+    """Return a vault's key from a file, else from the environment variable; ConfigError if there is neither."""
     if path is None and not os.environ.get(vaults.VARIABLE):
         raise ConfigError(
             f"a vault needs a key: give --key-file FILE or set {vaults.VARIABLE}; "

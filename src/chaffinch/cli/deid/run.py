@@ -213,7 +213,7 @@ def _check_paths(options: RunOptions) -> Path:
 
 
 def _plan(options: RunOptions, target: Path, find: HybridDetector, spec: DetectorSpec) -> ReleaseJob:
-    """Return the job; raise ConfigError for settings that cannot be or have no effect, before anything is written."""
+    """Return the job, with warnings; ConfigError for settings that cannot be or have no effect, before any writing."""
     release = Release(
         Policy.read(options.policy), _secret(options.secret_file), options.ids == "keep", tuple(options.keep),
         options.spans, options.date_order,
@@ -240,7 +240,7 @@ def _plan(options: RunOptions, target: Path, find: HybridDetector, spec: Detecto
 
 
 def _run(job: ReleaseJob, options: RunOptions, workers: int) -> tuple[dict[str, Any], float]:
-    """Return the manifest, and how many notes were done in a second."""
+    """Run the job (dry, to stdout, or to files); return its manifest and notes per second; StoppedEarly on Ctrl-C."""
     began = time.monotonic()
     try:
         with _progress(job, quiet=options.quiet) as tick:
@@ -345,7 +345,7 @@ def _detector_spec(options: RunOptions) -> DetectorSpec:
 
 @contextmanager
 def _progress(job: ReleaseJob, *, quiet: bool) -> Iterator[Tick]:
-    """Yield a callback that counts finished documents, shown on stderr if that is a terminal."""
+    """Yield a callback that adds finished documents to a line on stderr; it does nothing if quiet or no terminal."""
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -90,7 +90,7 @@ def _check_categories(categories: Iterable[str], release: Path) -> None:
 
 
 def _strata(text: str) -> int | list[float]:
-    """Parse --strata: a whole number of equal parts, or a list of quantiles."""
+    """Parse --strata: a whole number of equal parts, or quantiles with commas; ConfigError for other text."""
     try:
         return int(text) if text.strip().isdecimal() else [float(part) for part in text.split(",")]
     except ValueError:

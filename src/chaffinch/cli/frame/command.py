@@ -50,7 +50,7 @@ def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Calla
     hints = get_type_hints(options, include_extras=True)
 
     def wrap(run: Callable[[Options], None]) -> Callable[..., None]:
-        """Return the command: a function whose keyword parameters are the fields of the options class."""
+        """Return a command whose keyword parameters are the fields of the options class, and that calls `run`."""
 
         def command(**given: Any) -> None:
             """Build the options object from the values of the command line, and call the function."""

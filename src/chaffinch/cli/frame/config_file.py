@@ -26,7 +26,7 @@ class ConfigFile:
 
 
 def load_config(context: typer.Context, path: Path | None) -> ConfigFile | None:
-    """Read a TOML file, and make its values defaults of the command's options; return its tables and warnings.
+    """Make a TOML file's values defaults of the command's options; return tables and warnings; or ConfigError.
 
     Keys outside a table, and those of the command's table, are options of the command. A table or key that nobody
     knows is refused. Tables of other commands are left to them, and are a warning.

@@ -76,7 +76,7 @@ def path_of(config: object) -> Path | None:
 
 
 def read_group_by(value: str | None) -> tuple[str | None, dict[str, str] | None]:
-    """Return (pattern, None) or (None, {id: patient}) for --group-by; a file has lines of id, tab or comma, patient."""
+    """Return (pattern, None), or (None, {id: patient}) of a file, for --group-by; errors for a bad file."""
     if value is None:
         return None, None
     path = Path(value)

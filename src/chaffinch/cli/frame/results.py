@@ -166,6 +166,7 @@ class DevScore(Result, kw_only=True):
     f1: float
 
     def __str__(self) -> str:
+        """Return precision, recall, F1 and the number of documents, in words."""
         scores = f"precision {self.precision:.3f}, recall {self.recall:.3f}, F1 {self.f1:.3f}"
         return f"{scores} on {count(self.documents, 'document')}"
 

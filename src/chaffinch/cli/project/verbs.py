@@ -308,7 +308,7 @@ def _checked(folder: Path, checked: lifecycle.Checked, did: str) -> ProjectResul
 
 @contextmanager
 def _opened(folder: Path, key_file: Path | None) -> Iterator[Project]:
-    """Yield an open project."""
+    """Yield the project of a folder, opened with the key file or its configured key; close it at the end."""
     project = open_project(folder, None if key_file is None else Secret.read(key_file))
     try:
         yield project

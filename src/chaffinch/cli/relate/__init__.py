@@ -259,7 +259,7 @@ def _read_tuples(path: Path) -> list[list[str]]:
 
 
 def _explain(extractor: AnyExtractor, docs: Iterable[Document], path: Path) -> None:
-    """Write, as JSON lines, why each relation was extracted: document id, arguments, score, reasons."""
+    """Write a JSON line per relation of the schema: document id, arguments' offsets, score and reasons."""
     import msgspec
 
     lines = []

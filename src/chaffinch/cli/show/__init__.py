@@ -127,7 +127,7 @@ class Shown(NamedTuple):
 
 
 def _view(shown: Shown) -> View:
-    """Return what `show` displays of a model by its kind: JSON content, terminal tables, sections of the page."""
+    """Return what `show` displays of a model by its kind; ConfigError if --class does not fit, or ModelError."""
     kind = shown.bundle.manifest.kind
     if shown.klass is not None and kind != _WITH_CLASSES:
         raise ConfigError(f"--class is for class HMMs, and {shown.name} is a model of kind {kind}; leave it out")
@@ -229,7 +229,7 @@ def _privacy(bundle: Bundle) -> dict[str, bool]:
 
 
 def _learnt(bundle: Bundle) -> dict[str, Any]:
-    """Return the number of features of each part of a tagger, and how its scores are calibrated."""
+    """Return {features per part, calibration's scale, slope, intercept} of a model; absent parts are left out."""
     features = {
         _part(name.removesuffix(".keys")): len(keys)
         for name, keys in sorted(bundle.arrays.items())
@@ -249,7 +249,7 @@ def _part(name: str) -> str:
 
 
 def _states(bundle: Bundle, name: str) -> dict[str, Any]:
-    """Return an HMM's sub-tag use by tag, its sub-tags by tokens, the bound after each pass, and a hint."""
+    """Return an HMM's use of sub-tags, its sub-tags by tokens, hint and bound per pass; ModelError if damaged."""
     from chaffinch.models.hmmdp import describe as portrait
     from chaffinch.models.hmmdp import model as hmmdp_model
 
@@ -303,7 +303,7 @@ def count_unlisted(total: int, listed: int) -> str:
 
 
 def _tables(states: Mapping[str, Any], listed: int) -> Iterator[Table | str]:
-    """Yield terminal tables: use of sub-tags, the first `listed` sub-tags, and the bound as a sparkline."""
+    """Yield terminal tables: use of sub-tags, a hint, the first `listed` sub-tags, and the bound as a sparkline."""
     yield frame.table_of(states["use"])
     yield from filter(None, [states["hint"]])
     yield ""

@@ -41,7 +41,7 @@ def view(bundle: Bundle, name: str, klass: str | None) -> View:
 
 
 def states(bundle: Bundle, name: str) -> dict[str, Any]:
-    """Return objective, held-out gain and classes of a class HMM as JSON content; strings are safe for a terminal."""
+    """Return a class HMM's objective, held-out gain and described classes as JSON content; ModelError if damaged."""
     try:
         model = classhmm_model.Model.of(bundle.state)
     except ModelError as error:
@@ -76,7 +76,7 @@ def _make_printable(value: Any) -> Any:
 
 
 def _choose(classes: Sequence[Mapping[str, Any]], klass: str) -> Mapping[str, Any]:
-    """Return the class of that name; raise ConfigError with the names there are."""
+    """Return the class of that name; raise ConfigError, with the names there are, if there is none."""
     names = [each["name"] for each in classes]
     if klass in names:
         return classes[names.index(klass)]
@@ -88,7 +88,7 @@ def _choose(classes: Sequence[Mapping[str, Any]], klass: str) -> Mapping[str, An
 
 
 def _tables(content: Mapping[str, Any]) -> Iterator[Table | str]:
-    """Yield terminal tables of all classes, a verdict for each, and the objective."""
+    """Yield terminal tables of all classes, a verdict for each but O, and the objective as a sparkline."""
     if content["classes"]:
         yield frame.table_of([_row(klass, content["held_out"]) for klass in content["classes"]])
         yield ""
@@ -122,7 +122,7 @@ def _row(klass: Mapping[str, Any], held_out: Mapping[str, float]) -> dict[str, A
 
 
 def _details(content: Mapping[str, Any]) -> Iterator[Table | str]:
-    """Yield terminal tables of one class: its states, their positions in spans, examples."""
+    """Yield terminal lines of the first class: verdict, table of its states, NMI, examples (not for O)."""
     klass = content["classes"][0]
     yield klass["verdict"]
     yield f"{content['rule']} {floor(content)}"

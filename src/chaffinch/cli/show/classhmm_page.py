@@ -28,7 +28,7 @@ def sections(content: Mapping[str, Any]) -> list[str]:
 
 
 def _classes(content: Mapping[str, Any]) -> str:
-    """Return the HTML section with the table of all classes, and how to read it."""
+    """Return the HTML section with the table of all classes, how to read it, and the held-out gain."""
     rows = []
     for klass in content["classes"]:
         single, words = klass["roles"]["single"], klass["roles"]["words"]
@@ -97,7 +97,7 @@ def _class(klass: Mapping[str, Any], content: Mapping[str, Any]) -> str:
 
 
 def _state(state: Mapping[str, Any], klass: str, content: Mapping[str, Any]) -> str:
-    """Return the HTML table row of a state."""
+    """Return the HTML row of a state: tokens, share, places in spans (not for O), words, features, next states."""
     colour = _colour(state["number"])
     places = "" if klass == "O" else f'<td class="{colour}">{_places(state["name"], state["positions"])}</td>'
     words = " ".join(_lift(word) for word in state["words"]) or "–"

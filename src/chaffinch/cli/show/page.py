@@ -96,7 +96,7 @@ def _features(features: Mapping[str, int]) -> str:
 
 
 def plot_objective(trace: Sequence[float], what: str, step: str, text: str) -> str:
-    """Return an HTML section with a line plot of the objective after each step; `what` names it, `step` the unit."""
+    """Return an HTML section with a line plot of the trace by step; "" for fewer than two values."""
     if len(trace) < 2:
         return ""
     low, high = min(trace), max(trace)
@@ -157,7 +157,7 @@ def _use(use: Sequence[Mapping[str, Any]], hint: str, subtags: Sequence[Mapping[
 
 
 def _bars(found: Sequence[tuple[str, float]], count: int, most: float, *, log: bool) -> str:
-    """Return an SVG bar chart of tokens by sub-tag, largest first; `count` bars, on a log scale if asked."""
+    """Return an SVG chart of `count` bars of tokens by sub-tag, in the order given, on a log scale if asked."""
     rects = []
     for place in range(count):
         name, tokens = found[place] if place < len(found) else ("", 0.0)

@@ -27,7 +27,7 @@ _IN_FILE, _SUPPLIED, _VOTES = "in the file", "give it with --sources", "votes co
 
 
 def view(bundle: Bundle, name: str) -> View:
-    """Return the view of a weakly supervised tagger, or of an aggregator alone."""
+    """Return the view of a weakly supervised tagger, or of an aggregator alone; ModelError if it cannot be read."""
     try:
         content = _tagger(bundle) if bundle.manifest.kind == "weak" else _aggregator(bundle.state)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
@@ -41,7 +41,7 @@ def view(bundle: Bundle, name: str) -> View:
 
 
 def _aggregator(state: State) -> dict[str, Any]:
-    """Return the content of an aggregator's view: sources by weight, linking rules, embeddings."""
+    """Return the content of an aggregator's view: sources with weights, embeddings, linking rules."""
     weights = _weights(state)
     content: dict[str, Any] = {
         "sources": [{"source": printable(name), **weights[name]} for name in state.strings["sources"]]
@@ -50,7 +50,7 @@ def _aggregator(state: State) -> dict[str, Any]:
 
 
 def _tagger(bundle: Bundle) -> dict[str, Any]:
-    """Return the content of a weakly supervised tagger's view: its parts, and sources by name, kind and label."""
+    """Return the content of a weak tagger's view: sources with kind, label, place, weights; aggregator, students."""
     config = bundle.manifest.config
     aggregator, how = config["aggregator"], config["how"]
     state, text = bundle.state.child("settle"), bundle.state.child("text")
@@ -113,7 +113,7 @@ def _embeddings(state: State) -> dict[str, Any]:
 
 
 def _students(bundle: Bundle) -> Iterator[str]:
-    """Yield the names of the models that learnt from the votes."""
+    """Yield the names of the models that learnt from the votes: first, network if any, then the others."""
     first, *rest = bundle.manifest.config["students"]
     yield first["kind"]
     into = bundle.arrays.get("network.into")

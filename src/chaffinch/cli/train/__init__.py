@@ -192,7 +192,7 @@ class _Dev:
 
     @classmethod
     def parse(cls, value: str | None, form: str | None) -> _Dev:
-        """Parse --dev: a number is a share of the patients, unless a file has that name; else a path."""
+        """Parse --dev: a path, or a share of the patients unless a file has that name; ConfigError if not in (0, 1)."""
         if value is None or Path(value).exists():
             return cls(None if value is None else Path(value), form, None)
         try:
@@ -207,7 +207,7 @@ class _Dev:
 def _split_dev(
     reader: _Reader, dev: _Dev, source: Path, form: str | None, seed: int
 ) -> tuple[list[Document], list[Document]]:
-    """Return (training documents, dev documents): dev from its own path, or a random share of the patients."""
+    """Return (training, dev) documents: dev of its path, or a random share of patients; DataError for one patient."""
     documents = list(reader.read(source, form, "documents"))
     if dev.path is not None:
         return documents, list(reader.for_others().read(dev.path, dev.form, "dev documents"))

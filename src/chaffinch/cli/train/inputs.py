@@ -32,7 +32,7 @@ def split_of_training(tagger: Tagger) -> Splitter | None:
 
 
 def choose_split(lines: bool | None, method: str, start: Tagger | None) -> Splitter:
-    """Return how to cut text into sentences: as chosen, else as the start model's, else as the method needs."""
+    """Return "lines" or "prose": as chosen, else as the start model, else the method's; ConfigError if they differ."""
     earlier = None if start is None else split_of_training(start)
     if lines is None:
         return earlier or METHODS[method].split
@@ -51,7 +51,7 @@ def record_split(tagger: Tagger, split: Splitter) -> Tagger:
 
 
 def read_lexicon(assignments: Iterable[str]) -> dict[str, list[str]]:
-    """Read files given as LABEL=FILE; return {label: phrases}."""
+    """Read phrase files given as LABEL=FILE; return {label: phrases}; ConfigError for another form."""
     phrases: dict[str, list[str]] = {}
     for item in assignments:
         label, mark, file = item.partition("=")

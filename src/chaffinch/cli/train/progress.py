@@ -37,7 +37,7 @@ def live_line(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
         task = live.add_task("looking for features", total=None)
 
         def show(step: Progress) -> None:
-            """Update the line with a step's progress and the time left."""
+            """Update the line with a step's progress, and the time since its part began."""
             nonlocal now
             since = began.setdefault(step.part, now)
             now = time.monotonic()

@@ -95,7 +95,7 @@ class TrainSettings:
         return cls(METHODS[method], _resolve(chosen), run)
 
     def config(self, start: Tagger | None, before: Tagger | None, *, lexicon: bool = False) -> Config:
-        """Return the method's config: the chosen values over the start model's, the published or our default ones.
+        """Return the method's config: chosen values over the start model's or defaults; ConfigError if unfit or unused.
 
         ConfigError if the method cannot learn from what is given, or if a chosen setting has no effect.
         """
@@ -124,7 +124,7 @@ class TrainSettings:
         return config
 
     def alignment(self, start: Tagger | None) -> Alignment | None:
-        """Return the config of word alignment to learn; None if it was not asked for."""
+        """Return the config of word alignment, None if not asked for; ConfigError with soft labels or --start."""
         if self.run.align is None:
             return None
         for option, given in (("--set soft", self.run.soft is not None), ("--start", start is not None)):
@@ -137,7 +137,7 @@ class TrainSettings:
         return None if self.run.before is None else load(self.run.before)
 
     def _base(self, start: Tagger | None, *, lexicon: bool) -> Config:
-        """Return the config that chosen values override; raise ConfigError if the start model is of another method."""
+        """Return the config that chosen values override: the start model's, published or default; or ConfigError."""
         method = self.method
         if start is None:
             if self.run.published and not hasattr(method.config, "published"):
@@ -207,7 +207,7 @@ def _kinds(hint: Any) -> tuple[Any, ...]:
 
 
 def _convert(name: str, value: Any, hint: Any) -> Any:
-    """Convert a setting's text to the type of its hint; what does not fit is returned as it is."""
+    """Convert a setting's text by its hint; text that does not fit stays; ConfigError if only Python can set it."""
     kinds = _kinds(hint)
     if not isinstance(value, str):
         return tuple(value) if isinstance(value, list) else value

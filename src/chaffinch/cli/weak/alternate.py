@@ -130,7 +130,7 @@ class _Voters:
 
 
 def _student(names: str | None, seed: int) -> Student:
-    """Build the student named, or the pair of students; the default one for None. Raise ConfigError if unknown."""
+    """Return the one or two students named, our default for None; raise ConfigError if unknown or more."""
     if names is None:
         return replace(LINEAR, seed=seed)
     found = list[Config]()
@@ -144,7 +144,7 @@ def _student(names: str | None, seed: int) -> Student:
 
 
 def _folder(output: Path, *, resume: bool, quiet: bool) -> Path:
-    """Return the folder of finished steps beside the model; delete what an earlier run left, unless resumed."""
+    """Return OUTPUT.steps, the folder of finished steps; delete an earlier run's unless resumed."""
     folder = output.with_name(output.name + ".steps")
     if (folder / RUN).is_file() and not resume:
         shutil.rmtree(folder)

@@ -84,7 +84,7 @@ def _result(found: Analysis) -> str:
 
 
 def _table(found: Analysis, level: Level) -> str:
-    """Return the HTML table of all sources at one level, tokens or spans."""
+    """Return the HTML section with the table of all sources at one level, tokens or spans."""
     gold = found.outlook.checked is not None
     head = ["source", "label", level, "coverage", "overlap", "conflict", "precision", "recall"]
     head += ["true precision", "true recall"] if gold else []

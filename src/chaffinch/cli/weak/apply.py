@@ -97,7 +97,7 @@ def _note_errors(report: ApplyReport, *, quiet: bool) -> None:
 def _journal(
     found: Sequence[Source], file: Path, output: Path, *, resume: bool, quiet: bool
 ) -> Iterator[Journal | None]:  # fmt: skip
-    """Yield the journal of slow sources' answers, None if no source is slow; it is kept if the run fails."""
+    """Yield the journal of slow sources' answers, None if none is slow; keep it if the run stops with answers."""
     if not any(map(is_slow, found)) or not output.parent.is_dir():
         yield None
         return

@@ -68,6 +68,7 @@ class AlternateDevScore(Result, kw_only=True):
     f1_interval: tuple[float, float] | None  # 95 %, from a bootstrap over documents
 
     def __str__(self) -> str:
+        """Return precision, recall and F1 with its interval, in words."""
         interval = "" if self.f1_interval is None else " ({:.3f} to {:.3f})".format(*self.f1_interval)
         return f"precision {self.precision:.3f}, recall {self.recall:.3f}, F1 {self.f1:.3f}{interval}"
 

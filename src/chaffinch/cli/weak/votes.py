@@ -62,7 +62,7 @@ class Stopped(BaseException):
 
 @contextmanager
 def abort_on_sigint() -> Iterator[None]:
-    """Make Ctrl-C inside the block end the command at once, not only the learning."""
+    """Make Ctrl-C inside the block raise Stopped, which learners do not take for "stop early"."""
 
     def stop(_signal: int, _frame: FrameType | None) -> NoReturn:
         """Raise Stopped, which learners do not take for "stop early"."""

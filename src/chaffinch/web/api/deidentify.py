@@ -35,7 +35,7 @@ class Deidentify:
     limits: Limits
 
     async def __call__(self, request: types.DeidentifyRequest) -> types.DeidentifyAnswer:
-        """De-identify the documents of a request, and answer with each released text, or why it is withheld."""
+        """De-identify a request's documents in the queue; answer with each released text, or why it is withheld."""
         engine = self.engine
         model = request.model or engine.default_detector
         detector = with_recall(engine.detector(model), request.recall)
@@ -116,7 +116,7 @@ def _release(work: BatchWork, payloads: Sequence[list[Unit]]) -> list[Any]:
 
 
 def _answer(document: types.InputDocument, result: Released | Withheld, *, is_keyed: bool) -> types.ReleasedDocument:
-    """Return the answer about one document: its released text and replacements, or why it is withheld."""
+    """Return one document's answer: released text and replacements, or the reason; a pseudonym if `is_keyed`."""
     if isinstance(result, Withheld):
         return types.ReleasedDocument(
             id=document.id, status="withheld", text=None, reason=result.reason, replacements=[]

@@ -149,7 +149,7 @@ def _load_model(path: str, settings: EngineSettings) -> Any:
 
 
 def files_by_name(given: Iterable[str]) -> dict[str, str]:
-    """Parse "NAME=FILE" or "FILE" (its name is the file's stem) into {name: file}.
+    """Parse "NAME=FILE" or "FILE" (its stem is the name) into {name: file}; ConfigError if one is empty or twice.
 
     >>> files_by_name(["notes=models/a.cfm", "models/b.cfm", "genia"])
     {'notes': 'models/a.cfm', 'b': 'models/b.cfm', 'genia': 'genia'}

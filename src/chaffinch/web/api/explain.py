@@ -21,7 +21,7 @@ from chaffinch.web.problems import Problem
 
 
 async def explain_document(do: Operations, request: types.ExplainRequest) -> types.ExplainAnswer:
-    """Explain the spans of a document."""
+    """Explain the spans a model finds, or a tagger's given span, in the queue; Problem if it cannot."""
     name = request.model or do.engine.default_detector
     model = do.engine.tagger(name)
     if not isinstance(model, HybridDetector | Tagger):
@@ -31,6 +31,7 @@ async def explain_document(do: Operations, request: types.ExplainRequest) -> typ
     characters = check_sizes([request.document], do.limits)
 
     def run(_: Sequence[Any]) -> list[list[Explanation]]:
+        """Explain in the worker: what a detector finds, or a tagger's given span or finds, `top` features each."""
         doc = Document.make(request.document.text, id="document")
         if isinstance(model, HybridDetector):
             return [explain(doc, model, top=request.top)]

@@ -33,7 +33,7 @@ _REFUSALS = {
 
 
 def openapi(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
-    """Return the OpenAPI document of endpoints."""
+    """Return the OpenAPI 3.1 document of the endpoints, with the schemas of their bodies, results and errors."""
     types = [kind for each in endpoints for kind in (each.body, each.result) if kind not in (None, str)]
     unique = list(dict.fromkeys([*types, ErrorBody]))
     shapes, components = msgspec.json.schema_components(unique, ref_template=_REFERENCE)
@@ -57,7 +57,7 @@ def openapi(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
 
 
 def _operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
-    """Return the OpenAPI entry of one endpoint; schemas of its types are added to `schemas`."""
+    """Return the OpenAPI entry of one endpoint: words of its docstring, body, result, refusals and whether open."""
     summary, _, rest = endpoint.docs.partition("\n\n")
     shape = {"type": "string"} if endpoint.result is str else schemas[endpoint.result]
     responses: dict[str, Any] = {"200": {"description": "Done.", "content": {endpoint.media_type: {"schema": shape}}}}

@@ -53,14 +53,14 @@ class Operations:
         return _span_answer(request.model, request.documents, spans)
 
     async def aggregate(self, request: types.AggregateRequest) -> types.SpanAnswer:
-        """Answer with the spans aggregated from the votes in the request's documents."""
+        """Answer with spans aggregated from the documents' votes by a model or a rule; Problem unless one is given."""
         if (request.model is None) == (request.rule is None):
             raise Problem(422, "invalid", "give a model or a rule, and not both")
         fitted = None if request.model is None else self.engine.aggregator(request.model)
         characters = check_sizes(request.documents, self.limits)
 
         def run(_: Sequence[Any]) -> list[Any]:
-            """Aggregate the votes of the request's documents, and return the spans of each."""
+            """Aggregate the votes by the rule or the fitted model; return a list with the spans of each document."""
             docs = [_document_with_votes(each, number) for number, each in enumerate(request.documents)]
             if fitted is None:
                 found = aggregate(docs, _RULES[request.rule or ""](), layer=LAYER)
@@ -78,7 +78,7 @@ class Operations:
         characters = check_sizes(request.documents, self.limits)
 
         def run(_: Sequence[Any]) -> list[Any]:
-            """Extract the relations of the request's documents, and return those of each."""
+            """Extract relations between the given spans; return a list with those of each document."""
             docs = [
                 Document.make(each.text, id=str(n), layers={"gold": make_spans(each.spans)})
                 for n, each in enumerate(request.documents)
@@ -104,7 +104,7 @@ class Operations:
     async def _spans(
         self, documents: Sequence[types.InputDocument], find: Callable[[Sequence[Document]], list[Any]], key: Any
     ) -> list[list[types.FoundSpan]]:
-        """Return the spans that a model finds in documents; requests with one key are answered together."""
+        """Return the spans that `find` gives for documents, in the queue; requests with one key run together."""
         characters = check_sizes(documents, self.limits)
 
         def run(payloads: Sequence[list[Document]]) -> list[Any]:
@@ -154,7 +154,7 @@ def _span_answer(
 
 
 def _found_relations(doc: Document) -> list[types.FoundRelation]:
-    """Return the relations of a document for an answer."""
+    """Return the relations of a document as answer types: label, score, arguments with spans."""
     return [
         types.FoundRelation(
             label=relation.label,

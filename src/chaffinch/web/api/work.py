@@ -53,7 +53,7 @@ class _Waiting:
         self.loop.call_soon_threadsafe(self._settle, result)
 
     def _settle(self, result: Any) -> None:
-        """Set the result or the error of the request's future, unless it was cancelled."""
+        """Set the request's future to the result, or to the error if it is one, unless it is done already."""
         if self.future.done():
             return
         if isinstance(result, BaseException):
@@ -113,7 +113,7 @@ class WorkQueue:
         return max(1, min(_LONGEST_ADVICE, math.ceil(self._characters / self._rate)))
 
     def _work_off(self) -> None:
-        """Run works until the queue is closed and empty."""
+        """Run works, several of one key at once, until the queue is closed and empty; update metrics and rate."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting or self._closing)
@@ -127,7 +127,7 @@ class WorkQueue:
             self._rate = 0.8 * self._rate + 0.2 * (characters + 1) / max(time.perf_counter() - started, 1e-6)
 
     def _take(self) -> list[_Waiting]:
-        """Take the first work that somebody waits for, and later ones that can be run with it."""
+        """Take the first work still waited for, and later ones of its key that fit and share no patient."""
         kept: deque[_Waiting] = deque()
         taken: list[_Waiting] = []
         patients: set[str] = set()
@@ -153,7 +153,7 @@ class WorkQueue:
 
 
 def _run(together: Sequence[_Waiting]) -> None:
-    """Run works in one call; if it fails, run each alone, so that a failure reaches its own client only."""
+    """Run works in one call and finish each; if the call fails, run each alone, so that only its client gets it."""
     if not together:
         return
     try:

@@ -34,7 +34,7 @@ def message_endpoint(do: Callable[[Request, User, bytes], Any]) -> Endpoint:
     """Return an endpoint for a script's message: check the CSRF header, call `do` with the body, answer with JSON."""
 
     async def endpoint(request: Request) -> Response:
-        """Check the CSRF header, call `do` in a thread, and answer with JSON."""
+        """Check the CSRF header, call `do` with the body in a thread, and answer with its result as JSON."""
         session = session_of(request)
         check_csrf(session, request.headers.get(CSRF_HEADER, ""))
         body = await request.body()
@@ -57,7 +57,7 @@ def form_endpoint(do: Callable[[Request, User, Form], Response]) -> Endpoint:
     """Return an endpoint for a form: check its CSRF field, call `do` with its fields, answer with its page."""
 
     async def endpoint(request: Request) -> Response:
-        """Check the form's CSRF field, call `do` in a thread, and return its page."""
+        """Check the form's CSRF field, call `do` with the form in a thread, and return its response."""
         session = session_of(request)
         form = await read_form(request)
         check_csrf(session, form.get("csrf", ""))

@@ -49,7 +49,7 @@ class _JudgePages:
         self.desk = desk
 
     def case(self, request: Request, user: User) -> Response:
-        """Return the page of a note whose readers differ, with all differences."""
+        """Return the page of a note whose readers differ, with all differences and what is settled of them."""
         case = judging.open_case(self.desk, user, number_of(request))
         text = case.note.document.text
         rows = [_row(text, one) for one in case.differences]
@@ -86,7 +86,7 @@ def _row(text: str, difference: Difference) -> dict[str, Any]:
 
 
 def _pieces(text: str, begin: int, end: int, marks: tuple[Mark, ...]) -> list[tuple[str, str]]:
-    """Return pieces of text with the label that marks each; an empty label for those between marks."""
+    """Return (text, label) of the pieces of text[begin:end], in order; the label is "" between marks."""
     pieces, position = [], begin
     for mark in marks:
         pieces += [(text[position : mark.start], ""), (text[mark.start : mark.end], mark.label)]

@@ -84,7 +84,7 @@ class _ReaderPages:
         return wire.task_message(self.desk, opened, {"names": names, "others": others, "next": following})
 
     def _patient(self, user: User, opened: OpenTask) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return names that the reader sees marked in notes of the patient, and the reader's tasks with them."""
+        """Return the names marked in the patient's notes of this reader, most frequent first, and the other tasks."""
         found: dict[str, int] = {}
         others = []
         with self.desk.project.database.read() as connection:

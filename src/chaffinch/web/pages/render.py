@@ -60,11 +60,11 @@ def format_seconds(seconds: float | None) -> str:
 
 @cache
 def static_files() -> dict[str, bytes]:
-    """Return all static files by their path."""
+    """Return {path below static: content} of all files of known types, read once."""
     found: dict[str, bytes] = {}
 
     def walk(folder: Traversable, prefix: str) -> None:
-        """Read the static files of a folder and those below into memory."""
+        """Read the files of known types in a folder and below into `found`, by path."""
         for item in sorted(folder.iterdir(), key=lambda one: one.name):
             if item.is_dir():
                 walk(item, f"{prefix}{item.name}/")
@@ -85,7 +85,7 @@ def static_hash() -> str:
 
 
 async def static_file(request: Request) -> Response:
-    """Answer with a static file; only names that were listed at the start exist."""
+    """Answer with a static file, cached for ever; Problem 404 for a name that was not listed at the start."""
     content = static_files().get(request.path_params["name"])
     if content is None:
         raise Problem(404, "not_found", "no such path")

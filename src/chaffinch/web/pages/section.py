@@ -24,7 +24,7 @@ from chaffinch.web.settings import ServerSettings
 
 
 def review_sections(door: Door, settings: ServerSettings) -> list[Section]:
-    """Return the sections of a review station: pages, messages of scripts, and static files."""
+    """Return the three sections of a review station (pages, messages of scripts, static files) with their routes."""
     desk = door.desk
     entrance = _Entrance(door, is_tls=settings.tls is not None)
     reader_pages, reader_messages = reader.routes(desk)
@@ -61,7 +61,7 @@ def _everybody(_connection: object, _settings: ServerSettings) -> None:
 
 
 def _home(desk: Desk) -> Callable[[Request, User], Response]:
-    """Return the function that makes the first page for a user's role."""
+    """Return a handler that makes the first page of a user's role: queue, cases, progress, or redirect to the audit."""
 
     def home(request: Request, user: User) -> Response:
         """Return the first page for the user's role: queue, cases, audit trail or progress."""
@@ -95,7 +95,7 @@ class _Entrance:
         self.door, self.is_tls = door, is_tls
 
     async def start(self, request: Request) -> Response:
-        """Begin a session for the token of a one-time link, which is invalid afterwards."""
+        """Begin a session for the token of a one-time link, which it uses up; Problem 403 if that is not valid."""
         user = self.door.links.take(request.query_params.get("token", ""))
         if user is None:
             raise Problem(403, "used_link", "this link was used already, or is not of this run; log in, or start again")
@@ -106,14 +106,14 @@ class _Entrance:
         return page("login", project=self.door.desk.project.config.name, message="")
 
     async def login(self, request: Request) -> Response:
-        """Read the login form, and begin a session if name and password are right."""
+        """Read the login form, and begin a session if name and password are right; Problem 403 with a proxy."""
         if self.door.proxy is not None:
             raise Problem(403, "proxy", "users are let in by the proxy; passwords are not used")
         form = await read_form(request)
         return await run_in_threadpool(self._login, form.get("name", ""), form.get("password", ""))
 
     def _login(self, name: str, password: str) -> Response:
-        """Begin a session if name and password are right; else return the login page with a message."""
+        """Begin a session if name and password are right; else return the login page with status 403 or 429."""
         project = self.door.desk.project
         try:
             user = users.log_in(project.database, name, password)
@@ -142,7 +142,7 @@ class _Entrance:
         return await run_in_threadpool(self._unlock, session, form.get("password", ""), by_script=by_script)
 
     def _unlock(self, session: Session, password: str, *, by_script: bool) -> Response:
-        """Continue an idle session if the password is right; else a page, or for scripts a Problem."""
+        """Continue an idle session if the password is right; else the locked page, or a Problem (script, too many)."""
         project = self.door.desk.project
         try:
             right = users.unlock_session(project.database, session, password)

@@ -99,7 +99,7 @@ class _StewardPages:
         return page("guideline", policy=policy, labels=labels, **self._common(request, user))
 
     def add_user(self, request: Request, user: User, form: Form) -> Response:
-        """Add the user of a form, and return the page that shows the result."""
+        """Add the user of a form, and redirect to the progress page; only stewards; ConfigError for a bad quota."""
         require(user, "steward")
         quota = form.get("quota", "").strip()
         if quota and not quota.isdecimal():
@@ -117,7 +117,7 @@ class _StewardPages:
         return RedirectResponse("/?did=assign", 303)
 
     def release(self, request: Request, user: User, form: Form) -> Response:
-        """Release the reviewed notes into the project's folder, and return the progress page."""
+        """Release the reviewed notes to released/NAME.jsonl, and return the progress page; only stewards."""
         name = form.get("name", "")
         if not _NAME.fullmatch(name):
             raise ConfigError("the name of a release has letters, digits, hyphens and underscores, 61 at most")

@@ -76,7 +76,7 @@ def read_recognizers(body: dict[str, Any], language: str) -> list[AdHocRecognize
 
 
 def _read(given: Any, flags: int) -> AdHocRecognizer:
-    """Parse one ad-hoc recogniser of a request; raise Problem if it is malformed."""
+    """Parse an ad-hoc recogniser, its patterns and deny list compiled; raise Problem 400 if it is malformed."""
     if not isinstance(given, dict):
         raise refuse("Failed to parse request. an ad hoc recognizer must be an object", 400)
     entity_type = field_of(given, "supported_entity", str, "")
@@ -96,7 +96,7 @@ def _read(given: Any, flags: int) -> AdHocRecognizer:
 
 
 def _read_pattern(given: Any, flags: int) -> tuple[str, str, float, Any]:
-    """Return name, source, score and compiled form of a pattern."""
+    """Return (name, source, score, compiled form) of a pattern; raise Problem 400 if it is malformed."""
     if not isinstance(given, dict):
         raise refuse("Failed to parse request. a pattern must be an object", 400)
     source = field_of(given, "regex", str, "")

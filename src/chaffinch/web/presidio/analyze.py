@@ -51,7 +51,7 @@ class AnalyzeRequest:
 
 
 def read_request(body: dict[str, Any], *, native: bool) -> AnalyzeRequest:
-    """Return the request of a body; raise Problem with Presidio's words and status."""
+    """Parse and check the body of /analyze; raise Problem with Presidio's words and status if it is malformed."""
     texts: Any = body.get("text")
     if not texts:
         raise refuse("No text provided", 500)
@@ -86,7 +86,7 @@ def read_request(body: dict[str, Any], *, native: bool) -> AnalyzeRequest:
 
 
 async def analyze(do: Operations, body: dict[str, Any], *, native: bool) -> Any:
-    """Return the results for a text, or for each text of a list."""
+    """Return the results for the body's text, or a list of them for a list of texts; Problem if it is malformed."""
     request = read_request(body, native=native)
     documents = [InputDocument(text=text) for text in request.texts]
     if request.with_decisions:
@@ -104,6 +104,7 @@ async def _explain_texts(do: Operations, documents: Sequence[InputDocument]) -> 
     characters = check_sizes(documents, do.limits)
 
     def run(_: Sequence[Any]) -> list[Any]:
+        """Explain the detector's finds in each document, without features."""
         return [[explain(Document.make(each.text, id="text"), find, features=False) for each in documents]]
 
     rows: list[list[Explanation]] = await do.queue.submit(Work(run, None, len(documents), characters))
@@ -134,7 +135,7 @@ def _reasons(
     recognizer: str, name: str | None, pattern: str | None, score: float, words: str | None, context: str = "",
     original: float | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return an explanation with Presidio's keys, sorted."""
+    """Return an explanation with Presidio's keys; `original` is the score before context raised it."""
     first = score if original is None else original
     return {
         "original_score": first,
@@ -151,7 +152,7 @@ def _reasons(
 
 
 def _of_match(match: Match, *, with_decisions: bool) -> dict[str, Any]:
-    """Return a match of an ad hoc recogniser as a result."""
+    """Return a match of an ad hoc recogniser as a result, with its explanation if `with_decisions`."""
     bare = _bare(match.start, match.end, match.entity_type, match.score)
     if not with_decisions:
         return bare
@@ -169,7 +170,7 @@ def _of_match(match: Match, *, with_decisions: bool) -> dict[str, Any]:
 
 
 def _finish(request: AnalyzeRequest, text: str, found: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the results of a text: types translated, chosen and sorted, the surest first."""
+    """Return a text's results, ad hoc ones too, by type, threshold and allow list; surest first, none in another."""
     results = [
         each if request.native else {**each, "entity_type": presidio_type(each["entity_type"])} for each in found
     ]

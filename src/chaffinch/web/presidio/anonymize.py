@@ -36,7 +36,7 @@ class Chosen:
 
 
 def anonymize(engine: Engine, body: dict[str, Any]) -> dict[str, Any]:
-    """Return the new text and what was replaced, the last first."""
+    """Return {text, items}: each result replaced by its operator, items last first; Problem if the body is bad."""
     if not body:
         raise refuse("Invalid request json", 400)
     chosen = _read_operators(body.get("anonymizers"))
@@ -53,7 +53,7 @@ def anonymize(engine: Engine, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def deanonymize(engine: Engine, body: dict[str, Any]) -> dict[str, Any]:
-    """Return the text with encrypted parts decrypted, and what was decrypted, the last first."""
+    """Return {text, items}: encrypted parts decrypted, items last first; Problem if the body is malformed."""
     if not body:
         raise refuse("Invalid request json", 400)
     entities = [_read_entity(each, needs_score=False) for each in _list(body.get("anonymizer_results") or [])]
@@ -77,7 +77,7 @@ def _read_text(body: dict[str, Any]) -> str:
 
 
 def _read_entity(given: dict[str, Any], *, needs_score: bool) -> Entity:
-    """Return a result of an analyzer; raise Problem in Presidio's words."""
+    """Return an analyzer's result as an Entity; raise Problem in Presidio's words if a field is not valid."""
     for name in ("start", "end"):
         value = given.get(name)
         if value is None:
@@ -159,7 +159,7 @@ def _join_neighbours(text: str, entities: Sequence[Entity]) -> list[Entity]:
 def _operate(
     text: str, entities: Sequence[Entity], chosen: Mapping[str, Chosen], known: Mapping[str, Operate], engine: Engine
 ) -> dict[str, Any]:
-    """Return the text with the result of its operator in place of each entity, and the items, the last first."""
+    """Return {text, items}: each entity replaced by its operator, items last first; Problem if one is outside."""
     ordered = sorted(entities, key=lambda e: (e.start, e.end))
     rules = [_rule_of(each, chosen, known) for each in ordered]
     for each in ordered:
@@ -200,7 +200,7 @@ def _rule_of(entity: Entity, chosen: Mapping[str, Chosen], known: Mapping[str, O
 def _new_texts(
     text: str, entities: Sequence[Entity], rules: Sequence[Chosen], known: Mapping[str, Operate], engine: Engine
 ) -> list[str]:
-    """Return the new text of each entity."""
+    """Return the new text of each entity, those of keyed operators drawn together; Problem if such overlap."""
     keyed = [n for n, rule in enumerate(rules) if rule.name in KEYED]
     spans = [
         KeyedSpan(e.start, e.end, e.entity_type, r.name, r.parameters) for e, r in zip(entities, rules, strict=True)

@@ -35,7 +35,7 @@ def field_of(body: dict[str, Any], name: str, kind: type[T], default: T) -> T:
 
 
 def strings_of(body: dict[str, Any], name: str) -> list[str]:
-    """Return a field that is a list of strings; empty if it is null or missing."""
+    """Return a field that is a list of strings, [] if null or missing; Problem 400 if it is something else."""
     values: list[Any] = field_of(body, name, list, [])
     if not all(isinstance(value, str) for value in values):
         raise Problem(400, "invalid", f"Failed to parse request. {name} must be an array of strings")

@@ -57,7 +57,7 @@ def replace_keyed(engine: Engine, text: str, spans: Sequence[KeyedSpan]) -> list
 
 
 def _names(parameters: dict[str, Any]) -> tuple[str, str]:
-    """Return the names of the secret and the patient; raise Problem if there is no patient."""
+    """Return (secret's name, default if none; patient) of the parameters; raise Problem if there is no patient."""
     patient = field_of(parameters, "patient", str, "")
     if not patient:
         raise refuse("Expected parameter patient: surrogates and shifts are drawn for a patient")
@@ -65,7 +65,7 @@ def _names(parameters: dict[str, Any]) -> tuple[str, str]:
 
 
 def _native(span: KeyedSpan) -> Span:
-    """Return the span with a label of ours; raise Problem if its operator does not fit."""
+    """Return the span with our label for its type; raise Problem if the operator shifts what is no date."""
     label = native_label(span.entity_type)
     if span.operator == "shift" and label != "DATE":
         raise refuse("shift moves dates, and this type is none; use surrogate")

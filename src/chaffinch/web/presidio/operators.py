@@ -22,7 +22,7 @@ _JSON_TYPES = {str: "string", bool: "boolean", int: "number", list: "array", dic
 
 
 def _parameter(parameters: Mapping[str, Any], name: str, kind: type, *, needed: bool = True) -> Any:
-    """Return a parameter; raise Problem in Presidio's words if it is missing or of another type."""
+    """Return a parameter, None if missing and not `needed`; Problem if it is missing or of another type."""
     value = parameters.get(name)
     if value is None and needed:
         raise refuse(f"Expected parameter {name}")
@@ -50,7 +50,7 @@ def keep(text: str, _: str, _parameters: Mapping[str, Any]) -> str:
 
 
 def mask(text: str, _: str, parameters: Mapping[str, Any]) -> str:
-    """Return the text with some characters masked, from its start or its end."""
+    """Return the text with `chars_to_mask` characters masked, from its start or end; Problem for bad parameters."""
     sign = _parameter(parameters, "masking_char", str)
     if len(sign) > 1:
         raise refuse("Invalid input, masking_char must be a character")
@@ -62,7 +62,7 @@ def mask(text: str, _: str, parameters: Mapping[str, Any]) -> str:
 
 
 def hash_text(text: str, _: str, parameters: Mapping[str, Any]) -> str:
-    """Return the hash of text and salt in hexadecimal; without a salt, of a random one."""
+    """Return the hex SHA-256 or SHA-512 of text and salt, a random salt if none; Problem if type or salt is bad."""
     name = parameters.get("hash_type", "sha256")
     if not isinstance(name, str) or name not in _HASHES:
         raise refuse("Parameter hash_type is not in range of values ['sha256', 'sha512']")

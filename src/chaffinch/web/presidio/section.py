@@ -26,7 +26,7 @@ _UP = "Presidio Analyzer service is up; Presidio Anonymizer service is up (Chaff
 
 
 def presidio_section(do: Operations) -> Section:
-    """Return the paths of Presidio's analyzer and anonymizer."""
+    """Return the section with the routes of Presidio's analyzer and anonymizer; only /health is open."""
     operators = sorted([*ANONYMIZERS, *KEYED])
     routes = [
         Route("/health", _health),
@@ -53,7 +53,7 @@ async def _health(_: Request) -> Response:
 
 
 def _wants_native(request: Request) -> bool:
-    """Tell whether a request asks for our names of types."""
+    """Tell whether the query asks for our names of types; Problem 400 if `labels` is something else."""
     labels = request.query_params.get("labels", "presidio")
     if labels not in ("presidio", "native"):
         raise refuse("labels must be 'presidio' or 'native'", 400)
@@ -66,7 +66,7 @@ async def _analyze(do: Operations, request: Request) -> Response:
 
 
 async def _list_for_language(names: Callable[[bool], Sequence[str]], request: Request) -> Response:
-    """Answer with a list of names, if the language of the request is supported."""
+    """Answer with a list of names by `labels`; raise Problem 500 if the query's language is not supported."""
     if request.query_params.get("language", LANGUAGES[0]) not in LANGUAGES:
         raise refuse(NO_RECOGNIZERS, 500)
     return answer(names(_wants_native(request)))

@@ -33,6 +33,7 @@ class Imported:
     without_risk: int = 0
 
     def __add__(self, other: Imported) -> Imported:
+        """Return the sums of all counts."""
         return Imported(
             self.added + other.added,
             self.known + other.known,
@@ -59,7 +60,7 @@ def import_notes(project: Project, notes: Iterable[NewNote], actor: str) -> Impo
 
 
 def detect_notes(documents: Iterable[Document], find: HybridDetector) -> Iterator[NewNote]:
-    """Yield notes with the marks and the expected misses of a detector, patient by patient where it reads them so."""
+    """Yield notes with a detector's marks and the leaks it expects to miss; DataError if it fails on one."""
     for doc in detect_each(list(documents), find):
         if isinstance(doc, Exception):
             raise DataError("the detector failed on a note; nothing of this part was imported") from None
@@ -78,7 +79,7 @@ def layered_notes(documents: Iterable[Document], layer: str | None) -> Iterator[
 
 
 def notes_of_run(documents: Iterable[Document], output: Path) -> Iterator[NewNote]:
-    """Yield the notes of a finished run of `deid`, with the spans that it replaced and the risks that it noted.
+    """Yield the released notes of a deid run, with spans and risks; DataError if the input lacks some of them.
 
     `documents` are the input of the run; every released one must be among them. Raise DataError otherwise.
     """
@@ -104,7 +105,7 @@ def notes_of_run(documents: Iterable[Document], output: Path) -> Iterator[NewNot
 
 
 def _rows(path: Path, *, needed: bool = True) -> Iterator[Mapping[str, Any]]:
-    """Yield the lines of a private list; raise DataError if it is needed and cannot be read."""
+    """Yield the rows of a private JSON-lines file; DataError if it is damaged, or missing and needed."""
     try:
         for line in path.read_bytes().splitlines():
             yield msgspec.json.decode(line, type=dict[str, Any])

@@ -77,7 +77,7 @@ class Progress:
 
 
 def assign_notes(desk: Desk, user: User) -> int:
-    """Assign the free arms of all notes to readers by quota, in reading order; return how many tasks were made."""
+    """Assign free arms of notes to readers by quota, in reading order; return the number; DataError if too few."""
     require(user, "steward")
     config = desk.project.config
     with desk.project.database.change(user.name) as change:
@@ -115,7 +115,7 @@ def progress(desk: Desk) -> Progress:
 
 
 def note_states(desk: Desk, connection: Connection) -> dict[int, State]:
-    """Return the state of each note."""
+    """Return each note's state: unassigned, reading, agreed, differs or settled."""
     found = outcomes(connection)
     arms: dict[int, list[Assignment]] = {}
     for task in list_assignments(connection):
@@ -164,7 +164,7 @@ def open_case(desk: Desk, user: User, number: int) -> Case:
 
 
 def settle_difference(desk: Desk, user: User, number: int, settlement: Settlement) -> int:
-    """Store the decision on a difference; return how many are left."""
+    """Store a decision on a difference, and return how many are left; DataError if it does not fit."""
     case = open_case(desk, user, number)
     keys = {one.key for one in case.differences}
     if settlement.difference not in keys:

@@ -76,7 +76,7 @@ def _check_decisions(connection: Connection, lines: list[trail.Line]) -> int:
 
 
 def back_up(project: Project, output: Path, actor: str) -> int:
-    """Write the whole project to a new file, mode 0600, at one moment; return the number of rows."""
+    """Write the project to a new file, mode 0600, with a checksum; return the rows; ConfigError if it exists."""
     if output.exists():
         raise ConfigError(f"{output} exists, and a backup is never overwritten; choose another name")
     rows = 0
@@ -97,7 +97,7 @@ def back_up(project: Project, output: Path, actor: str) -> int:
 
 
 def _lines(connection: Connection, config: ProjectConfig) -> Iterator[bytes]:
-    """Yield the header of a backup and its rows, as lines."""
+    """Yield a backup's header, then each row of each table kept in backups, as JSON lines."""
     yield msgspec.json.encode({"chaffinch_review": FORMAT, "version": schema.VERSION, "toml": config.to_toml()}) + b"\n"
     for table in schema.tables.sorted_tables:
         if table.name not in _LEFT_OUT:
@@ -159,7 +159,7 @@ def _read_backup(backup: Path) -> tuple[dict[str, Any], list[tuple[str, list[Any
 
 
 def _decode(table: Table, row: list[Any]) -> dict[str, Any]:
-    """Return a row with its bytes."""
+    """Return a backup's row as {column: value}, with binary columns as bytes."""
     values = dict(zip((column.name for column in table.columns), row, strict=True))
     for column in table.columns:
         if isinstance(column.type, LargeBinary):

@@ -57,6 +57,7 @@ class ProjectConfig:
     database: str = ""
 
     def __post_init__(self) -> None:
+        """Raise ConfigError for a setting out of its range, or labels that are empty or repeated."""
         if not self.name.strip():
             raise ConfigError("name is empty; give the project a name")
         if not 1 <= self.readers <= MOST_READERS:
@@ -134,7 +135,7 @@ class Project:
 
 
 def create_project(folder: Path, config: ProjectConfig, key: Secret) -> Project:
-    """Create a project in a new folder that only its owner can open."""
+    """Create a project in a new or empty folder, mode 0700, and return it open; ConfigError if it cannot be."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} exists and is not an empty folder; choose another name")
     if not folder.parent.is_dir():
@@ -156,7 +157,7 @@ def create_project(folder: Path, config: ProjectConfig, key: Secret) -> Project:
 
 
 def open_project(folder: Path, key: Secret | None = None) -> Project:
-    """Open a project; without a key, with that of the file that `project.toml` names, or of the environment."""
+    """Open a project, by default with its configured key; ConfigError if others may read the folder."""
     config = read_config(folder)
     if os.name == "posix" and folder.stat().st_mode & 0o077:
         raise ConfigError(f"{folder} is open to others; run: chmod 700 {folder}")

@@ -228,7 +228,7 @@ def _own_task(connection: Connection, user: User, number: int) -> Assignment:
 def _other_tasks(
     desk: Desk, connection: Connection, user: User, assignment: Assignment, scope: str
 ) -> list[Assignment]:
-    """Return the other tasks of a reader in the project, or of the same patient."""
+    """Return the reader's other tasks in the "project", or of the same "patient"; DataError for other scopes."""
     if scope not in ("patient", "project"):
         raise DataError("scope must be patient or project")
     patient = desk.note(connection, assignment.note).patient
@@ -248,7 +248,7 @@ def _words(note: StoredNote, start: int, end: int) -> str:
 
 
 def _count(desk: Desk, connection: Connection, tasks: Iterable[Assignment], words: str) -> Count:
-    """Count words in tasks."""
+    """Count unmarked places of these words: in open tasks, how many of those notes, and in done tasks."""
     places = notes = done = 0
     for task in tasks:
         found = len(_find_unmarked(desk, connection, task, words))

@@ -60,7 +60,7 @@ def gold_documents(desk: Desk) -> Iterator[Document]:
 
 
 def export_notes(desk: Desk, user: User, output: Path, *, form: str | None, strict: bool = False) -> tuple[int, Losses]:
-    """Write the closed notes with their marks in a format; return how many, and what the format could not keep."""
+    """Write the closed notes with their marks; return their number and what is lost; DataError if there are none."""
     require(user, "steward")
     documents = list(gold_documents(desk))
     if not documents:

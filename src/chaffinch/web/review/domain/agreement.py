@@ -31,6 +31,7 @@ class SpanAgreement:
         return None if total == 0 else 2 * self.both / total
 
     def __add__(self, other: SpanAgreement) -> SpanAgreement:
+        """Return the sums of all counts."""
         return SpanAgreement(self.first + other.first, self.second + other.second, self.both + other.both)
 
 
@@ -43,6 +44,7 @@ class Agreement:
     spans: dict[str, SpanAgreement] = field(default_factory=dict)
 
     def __add__(self, other: Agreement) -> Agreement:
+        """Return the agreement on both sets of notes: the sums of all counts."""
         names = {**self.spans, **other.spans}
         nothing = SpanAgreement()
         spans = {name: self.spans.get(name, nothing) + other.spans.get(name, nothing) for name in names}
@@ -80,7 +82,7 @@ def cohens_kappa(pairs: Counter[tuple[str, str]]) -> float | None:
 
 
 def compare_readers(doc: Document, first: Sequence[Mark], second: Sequence[Mark]) -> Agreement:
-    """Return the agreement of two readers about one note."""
+    """Return the agreement of two readers about one note: token labels, and equal spans by category."""
     pairs = Counter(zip(_token_labels(doc, first), _token_labels(doc, second), strict=True))
     names = {kind_of(mark.label).category for mark in (*first, *second)}
     spans = {}

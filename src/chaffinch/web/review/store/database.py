@@ -125,7 +125,7 @@ def sqlite_url(path: Path) -> str:
 
 
 def _engine(url: str) -> Engine:
-    """Return an engine; SQLite gets a write-ahead log, full syncs, and transactions that begin when we say so."""
+    """Return the engine of a URL: SQLite with prepared connections and explicit transactions, or PostgreSQL."""
     if url.startswith("sqlite"):
         engine = create_engine(url, connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False})
         event.listen(engine, "connect", _prepare_sqlite)
@@ -164,7 +164,7 @@ def _derive(secret: Secret, purpose: str) -> bytes:
 
 
 def _create(connection: Connection, secret: Secret) -> Seal:
-    """Create the tables, and return the new seal."""
+    """Create the tables, store version, seal and project id, and return the new seal."""
     seal = Seal.new(secret)
     schema.create(connection)
     rows = {"version": str(schema.VERSION).encode(), "seal": seal.header, "project": os.urandom(16)}
@@ -173,7 +173,7 @@ def _create(connection: Connection, secret: Secret) -> Seal:
 
 
 def _check(connection: Connection, secret: Secret) -> Seal:
-    """Return the seal of an existing database, upgraded to the newest version."""
+    """Return the seal of a database, upgraded if old; ConfigError for a wrong key, DataError if it is newer."""
     stored = dict(connection.execute(select(schema.meta.c.key, schema.meta.c.value)).all())
     try:
         seal = Seal.of(bytes(stored["seal"]), secret)

@@ -52,7 +52,7 @@ class StoredNote:
 
 
 def add_note(change: Change, database: Database, note: NewNote) -> int | None:
-    """Add a note and return its number; None if the project has it already."""
+    """Store a note, encrypted, and return its number; None if the project has the same note already."""
     doc = note.document
     digest = database.digest("note", doc.id, doc.patient, doc.text)
     if change.connection.scalar(select(schema.notes.c.id).where(schema.notes.c.digest == digest)) is not None:
@@ -102,7 +102,7 @@ def waiting_notes(connection: Connection) -> list[Waiting]:
 
 
 def _open(row: Any, seal: Seal, database: Database) -> StoredNote:
-    """Return a note from its row; its content must be what its digest says."""
+    """Decrypt a note's row; raise DataError if it was changed on disk or its digest does not fit."""
     plain = seal.open(bytes(row.sealed), _KIND, row.id)
     if plain is None:
         raise DataError(f"note {row.id} was changed on the disk; restore the project from a backup")

@@ -129,7 +129,7 @@ def create(connection: Connection) -> None:
 
 
 def _protect(connection: Connection, names: tuple[str, ...]) -> None:
-    """Let triggers refuse every change and removal of rows."""
+    """Create triggers that refuse every update and removal of rows of these tables."""
     if connection.dialect.name == "sqlite":
         for name in names:
             for action in ("UPDATE", "DELETE"):

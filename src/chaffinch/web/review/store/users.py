@@ -162,7 +162,7 @@ def find_session(database: Database, cookie: str, *, idle_seconds: float, touch:
 
 
 def unlock_session(database: Database, session: Session, password: str) -> bool:
-    """Let an idle session go on if the password is right."""
+    """Let an idle session go on if the password is its user's, and record it; return whether it was."""
     user = log_in(database, session.user.name, password)
     if user is None or user.id != session.user.id:
         return False
@@ -186,6 +186,7 @@ def same_token(given: str, expected: str) -> bool:
 
 
 def _hash_token(cookie: str) -> str:
+    """Return the SHA-256 of a session's cookie, in hexadecimal."""
     return hashlib.sha256(cookie.encode()).hexdigest()
 
 

@@ -109,7 +109,7 @@ def take_adjudication(change: Change, note: int, user: User) -> Assignment:
 
 
 def add_decisions(change: Change, assignment: Assignment, decisions: Sequence[D], seconds: float = 0.0) -> int:
-    """Store decisions that are not stored yet, in order, and return how many are new; the audit has their hash."""
+    """Store decisions not stored yet, audited by hash, and add the time; return how many; DataError if done."""
     if assignment.done:
         raise DataError("the task is done; reopen it before you change it")
     ids = [decision.id for decision in decisions]
