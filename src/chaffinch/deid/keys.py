@@ -225,7 +225,7 @@ def _fault(key: bytes) -> str:
 
 
 def _read_private_file(path: Path) -> bytes:
-    """Return the content of a plain file; raise ConfigError if others than its owner may read it."""
+    """Return a plain file's content; ConfigError if it cannot be read, is no plain file or open to others."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a pipe must not hang us
     except OSError as error:

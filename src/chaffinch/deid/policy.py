@@ -226,7 +226,7 @@ def ready_policies() -> tuple[str, ...]:
 
 
 def _explain_unknown(label: str, types: Iterable[str]) -> str:
-    """Return why a label may have no rule, and what to write instead."""
+    """Return why a policy may have no rule for an undeclared label, and what to write instead."""
     kind = kind_of(label).name
     if kind in KINDS:
         return (

@@ -70,7 +70,7 @@ _SHIFTED = str.maketrans('~!@#$%^&*()_+{}:"<>?', "`1234567890-=[];',./")
 
 
 def guessing_bits(key: bytes) -> float:
-    """Return a low estimate of the bits that a guesser of this key has to find.
+    """Return a low estimate of a key's bits: few for each guessable stretch, full ones for other characters.
 
     >>> guessing_bits(b"correct horse battery staple, 12 May 1998")
     8.0
@@ -149,7 +149,7 @@ def _find_patterns(folded: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_repetitions(folded: str) -> Iterator[tuple[int, int]]:
-    """Yield four-character spans that occurred before, forwards or backwards, or repeat one character."""
+    """Yield (start, end) of four characters that occurred before, also backwards, or are all equal."""
     seen: set[str] = set()
     for i in range(len(folded) - _SHORTEST + 1):
         piece = folded[i : i + _SHORTEST]
@@ -159,7 +159,7 @@ def _find_repetitions(folded: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_sequences(folded: str) -> Iterator[tuple[int, int]]:
-    """Yield walks (abcd, 4321, qwer, 1qaz) and interleaved sequences (a1b2c3, 00112233)."""
+    """Yield (start, end) of walks (abcd, 4321, qwer, 1qaz) and interleaved sequences (a1b2c3, 00112233)."""
     keys = folded.translate(_SHIFTED)
     steps = _keyboard_steps()
     for lag in range(1, 5):
@@ -174,7 +174,7 @@ def _find_sequences(folded: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_numbers(folded: str) -> Iterator[tuple[int, int]]:
-    """Yield dates, short tokens, words between blanks, and parts of famous constants or keyboard columns."""
+    """Yield (start, end) of dates, short tokens, words between blanks, and parts of famous strings."""
     for match in (*_DATE.finditer(folded), *_SHORT_TOKEN.finditer(folded), *_WORD_BETWEEN_BLANKS.finditer(folded)):
         yield match.span()
     substrings = _famous_substrings()
@@ -184,7 +184,7 @@ def _find_numbers(folded: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_words(folded: str, shortest: int) -> Iterator[tuple[int, int]]:
-    """Yield known words of at least `shortest` letters, and short gaps between words of one run."""
+    """Yield (start, end) of known words of `shortest` letters or more, and of short gaps between words of a run."""
     runs = [run for run in _RUN.finditer(folded) if len(run[0]) >= shortest]
     if not runs:
         return

@@ -102,7 +102,7 @@ class Seal:
 
     @classmethod
     def of(cls, header: bytes, secret: Secret) -> Seal:
-        """Return the seal of a vault with that header; raise ConfigError if the key is not that of the vault."""
+        """Return the seal of a vault's header; DataError if that is no vault's, ConfigError if the key is another."""
         if len(header) != _HEADER.size or not header.startswith(_MAGIC):
             raise DataError("is not a vault, or is cut short; name the file that deid run --vault wrote")
         _, version, cost, salt, check = _HEADER.unpack(header)

@@ -327,7 +327,7 @@ class _Training:
         )  # fmt: skip
 
     def aligner(self, data: TrainingSet, config: Config, watcher: Watcher) -> alignment.Model | None:
-        """Return an alignment learnt on cross-fitted documents; None without `align` or after an interrupt.
+        """Return an alignment learnt on cross-fitted documents, the default if they teach nothing; None if not asked.
 
         Where no word is repeated there is nothing to learn, and the default weights are used.
         """

@@ -140,7 +140,7 @@ class DocumentExtractor:
 
 
 def train_documents(docs: Iterable[Document], schema: Schema, config: Extraction | None = None) -> DocumentExtractor:
-    """Train an extractor of relations between concepts; DataError unless some tuples are related and some not.
+    """Train an extractor of relations between concepts; DataError unless some tuples are related, some not.
 
     The sentence extractor learns from every tuple of mentions of related concepts; the merging regression learns from
     held-out scores of the sentence extractor.

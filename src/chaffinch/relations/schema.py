@@ -50,7 +50,7 @@ class Schema:
         return Relation(self.name, tuple(Argument(role, (span,), span.concept) for role, span in named), score, source)
 
     def arguments(self, relation: Relation) -> tuple[Argument, ...] | None:
-        """Return the arguments of a relation in the order of the roles; None if they do not fit.
+        """Return a relation's arguments in order of roles, matched by role or else by type; None if they do not fit.
 
         Arguments are matched by their roles, otherwise by the labels of their mentions. Arguments of a symmetric
         relation, and of roles of the same type, keep their order.

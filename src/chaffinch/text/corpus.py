@@ -148,7 +148,7 @@ def _identity(doc: Document) -> str:
 
 
 def _first_part(sizes: dict[str, int], fraction: float, seed: int) -> set[str]:
-    """Return the keys of the first part: in hash order, until its documents are nearest to `fraction` of all."""
+    """Return keys, in seeded hash order, whose documents come nearest to `fraction` of all; never all keys."""
     order = sorted(sizes, key=lambda key: hashlib.blake2b(f"{seed}\0{key}".encode()).digest())
     target, taken = fraction * sum(sizes.values()), 0
     first: set[str] = set()

@@ -195,7 +195,7 @@ class Document:
 
 @contextmanager
 def uncut_documents() -> Iterator[None]:
-    """Make documents without tokens, sentences, soft labels and relations inside the block.
+    """Make `Document.make` skip tokens, sentences, soft labels and relations inside the block.
 
     For callers that need ids, patients, fields or texts only: to cut a text costs far more than to read it.
     """

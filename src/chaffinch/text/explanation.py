@@ -87,7 +87,7 @@ class Voice:
     remarks: tuple[str, ...] = field(default=(), repr=False)  # on the states of a path; they quote training text
 
     def in_words(self, *, with_text: bool = False) -> str:
-        """Return a line on the voice and one for each feature, the largest weights first."""
+        """Return a line on the voice, its path and its first `SHOWN` features; remarks and quotes only `with_text`."""
         facts = [f"chance {_three(self.chance)}"] if self.chance is not None else []
         facts += [f"margin {self.margin:+.3f}"] if self.margin is not None else []
         said = _list_spans(self.spans) or ("finds no span there" if self.kind in ("tagger", "reader") else "")

@@ -97,7 +97,7 @@ def _ends_sentence(text: str, stop: int, following: int) -> bool:
 
 
 def _line_cuts(text: str) -> Iterator[int]:
-    """Yield the offsets of lines that begin a sentence: headers, bullets, lines after a header, blank lines."""
+    """Yield the start offsets of lines that begin a sentence: headers, bullets, after a header, blank lines."""
     start, header, before = 0, False, ""
     for line in text.split(_line_break(text)):
         opening = _OPENING.match(line)

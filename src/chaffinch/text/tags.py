@@ -37,7 +37,7 @@ def split_tag(tag: str) -> tuple[str, str]:
 
 
 def runs(tags: Sequence[str]) -> list[Run]:
-    """Return (first token, end, label) of the entities in a tag sequence of any scheme, as lenient as the CoNLL scorer.
+    """Return (first token, end, label) of entities in tags of any scheme, lenient as the CoNLL scorer; or DataError.
 
     A run begins at B or S, or at I or E after O, after a finished run or after another label; so valid IOB1,
     IOB2 and IOBES are each read correctly, and invalid sequences are repaired.

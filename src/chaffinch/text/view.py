@@ -118,7 +118,7 @@ class View:
         )  # fmt: skip
 
     def soft_back(self, soft: Soft, shown: Document, doc: Document) -> Soft:
-        """Return soft labels of the view's tokens, moved to the tokens of the original document.
+        """Move soft labels of the view's tokens to the original's: of those a token touches, the one least O; else O.
 
         A token gets the row of the token in the view that it touches, the least sure to be O if there are several.
         """
@@ -300,7 +300,7 @@ def _separates(text: str, place: int, sign: str) -> bool:
 
 
 def _line_ends(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the stretches to drop where a word or number is broken at the end of a line."""
+    """Yield (start, end) to drop where a hyphen breaks a word or number at a line end; the hyphen if not needed."""
     for match in _BREAK.finditer(text):
         hyphen, end = match.span()
         line = text[text.rfind("\n", 0, hyphen) + 1 : hyphen]
@@ -322,7 +322,7 @@ def _is_heading(line: str) -> bool:
 
 
 def _letter_gaps(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the blanks to drop inside and around words and numbers that are written letter by letter."""
+    """Yield (start, end) of blanks to drop inside and around words and numbers written letter by letter."""
     runs = list(_find_spaced_runs(text))
     lines = {line for line, start, end in runs if _is_spaced_word(text, start, end)}
     for line, start, end in runs:

@@ -80,7 +80,7 @@ def read_named(text: str, start: int, end: int, conventions: Conventions) -> lis
 
 
 def _is_year(match: re.Match[str], conventions: Conventions) -> bool:
-    """Tell whether the number after a month's name is a year rather than a day.
+    """Tell whether the number after a month's name is a year rather than a day, by size, separator and language.
 
     It is a year if it cannot be a day, if the language never writes a day after the month, after a word such as 'of',
     or after a hyphen (Mar-04).

@@ -79,7 +79,7 @@ def read_numbers(text: str, start: int, end: int, conventions: Conventions) -> l
 def _read_three_numbers(
     match: re.Match[str], groups: Sequence[str], order: str, conventions: Conventions
 ) -> list[Point] | None:
-    """Return the date of a matched year and two numbers; `order` ("md" or "dm") says which one is the month."""
+    """Return the date of a year and two numbers, `order` "md" or "dm"; None if their separators do not fit."""
     first, second = (match[group] for group in groups)
     kinds = {match["s"].strip(), match["t"].strip()}
     if len(kinds) > 1 and kinds not in ({".", ""}, {"/", ""}, {"/", "//"}):
@@ -95,7 +95,7 @@ def _read_three_numbers(
 
 
 def _read_two_numbers(text: str, start: int, end: int, conventions: Conventions) -> list[Point] | None:
-    """Parse a month and year (3/98, 03/1998, 3/04) or a month and day (3/4, 03/04) in text[start:end].
+    """Parse month and year (3/98, 3/04) or month and day (3/4, by the order) in text[start:end]; None if neither.
 
     Two digits are a year when they cannot be a day, and after an unpadded month when they begin with 0: whoever
     writes 3 for March writes 4 for the fourth.
@@ -135,7 +135,7 @@ def _read_eight_digits(text: str, start: int, conventions: Conventions) -> list[
 
 
 def _read_years(match: re.Match[str], conventions: Conventions) -> list[Point] | None:
-    """Return two years, of which the second is written without its century: 1998-99, 1999/00."""
+    """Return two years, the second written without its century and never earlier: 1998-99, 1999/00."""
     year, field = year_field(match, conventions)
     later = year - year % 100 + int(match["z"])
     later += 100 if later < year else 0

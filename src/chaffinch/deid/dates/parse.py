@@ -91,7 +91,7 @@ def _has_full_year(point: Point) -> bool:
 
 
 def _read_stretch(text: str, start: int, end: int, conventions: Conventions, level: int) -> list[Point] | None:
-    """Parse text[start:end]: one date, two that share a month, or several joined ("to", "-") at `level` or weaker."""
+    """Parse text[start:end]: one date, one with a time, or several joined at `level` or weaker; None if neither."""
     whole = _read_simple(text, start, end, conventions)
     if whole is not None:
         return whole
@@ -129,7 +129,7 @@ def _split_at_joins(text: str, start: int, end: int, level: int) -> list[tuple[i
 
 
 def _read_simple(text: str, start: int, end: int, conventions: Conventions) -> list[Point] | None:
-    """Parse one date, or two that share a month or year, with a weekday before or after."""
+    """Parse one date, or two that share a month or year, perhaps with a weekday before or after; None if it is none."""
     read = read_named if has_letters(text, start, end) else read_numbers
     points = read(text, start, end, conventions) or read_shared(text, start, end, conventions)
     if points is not None:
@@ -153,7 +153,7 @@ def _with_field(points: list[Point] | None, field: Field | None) -> list[Point] 
 
 
 def _read_with_time(text: str, start: int, end: int, conventions: Conventions) -> list[Point] | None:
-    """Parse a date with a time of day after or before it; the time is not part of what a shift rewrites."""
+    """Parse a date with a time of day after or before it, which a shift leaves as it is; None if it is none."""
     if (match := _TIME_LAST.search(text, start, end)) and match.start() > start:
         points = _read_simple(text, start, match.start(), conventions)
         if points is not None:

@@ -71,7 +71,7 @@ def _read_named_days(match: re.Match[str], conventions: Conventions) -> list[Poi
 
 
 def _read_numeric_days(match: re.Match[str], conventions: Conventions, implied: Field) -> list[Point] | None:
-    """Return two days of one month in digits; `implied` is where a shift would write a second month."""
+    """Return two rising days of one month in digits, else None; a shift may write a second month at `implied`."""
     if int(match["d"]) >= int(match["e"]):
         return None
     pad_d, pad_e, pad_m = digit_widths(match["d"], match["e"], match["m"], default=False)

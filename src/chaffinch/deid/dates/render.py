@@ -31,7 +31,7 @@ def write_shifted(text: str, points: Sequence[Point], days: int) -> str | None:
 
 
 def _shift_point(point: Point, days: int) -> date | None:
-    """Return the day of a date after a shift; a season in December gives January, the year its winter is named by."""
+    """Return the day of a date after a shift, None without a day; a December season gives January next year."""
     day = point.anchor()
     if day is None:
         return None
@@ -67,7 +67,7 @@ def _write_name(old: str, field: Field, name: Name, day: date) -> str:
 
 
 def _write_implied_month(field: Field, day: date, neighbour: date | None) -> str:
-    """Return the second month of a range, or "" while both days are in one month."""
+    """Return the month of the second day, with what surrounds it; "" while both are in one month."""
     if neighbour is not None and (neighbour.year, neighbour.month) == (day.year, day.month):
         return ""
     if field.name is None:

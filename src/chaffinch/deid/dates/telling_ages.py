@@ -122,7 +122,7 @@ def find_dated_texts(text: str, spans: Iterable[Span]) -> list[DatedText]:
 
 
 def patient_timeline(dated_texts: Collection[DatedText]) -> Timeline:
-    """Collect the possible days of all dates in a patient's notes into a timeline."""
+    """Collect a patient's dates into a timeline: last day, days of events, last four-digit year; not the future."""
     plain = [(dated, _possible_days(dated, None)) for dated in dated_texts]
     years = [days.last.year for dated, days in plain if days and not days.short and not dated.birth]
     first = Timeline(last_year=max((year for year in years if year <= _LATEST_YEAR), default=None))
@@ -152,7 +152,7 @@ def find_old_dates(
 
 
 def tells_age_over(dated: DatedText, limit: AgeLimit, timeline: Timeline) -> bool:
-    """Tell whether a date reveals, or may reveal, an age over the limit."""
+    """Tell whether a date, by birth words and the patient's timeline, reveals or may reveal an age over the limit."""
     if _COUNT.search(dated.text) and cap_ages(dated.text, limit.years) not in (None, dated.text):
         return True
     days = _possible_days(dated, timeline.reference_year)

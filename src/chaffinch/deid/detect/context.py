@@ -66,7 +66,7 @@ class ContextVoice:
 
 
 def join(fast: Soft, read: Soft, *, weight: float = WEIGHT, types: float = TYPES) -> Soft:
-    """Return the joint soft labels of two models: log-odds of an identifier and shares of types are weighted means.
+    """Return the joint soft labels of two models: weighted means of the log-odds of O, and of the shares of types.
 
     >>> fast, read = Soft(("O", "A"), np.array([[0.5, 0.5]])), Soft(("O", "B"), np.array([[0.1, 0.9]]))
     >>> both = join(fast, read, weight=0.5, types=0.5)

@@ -65,7 +65,7 @@ def without_cues(doc: Document, before: Document) -> Document:
 
 
 def fields(text: str, language: str = LANGUAGE) -> list[Span]:
-    """Return spans of the values after labels such as "MRN:", by class of the label, and of rows of numbers.
+    """Return spans of values after known labels such as "MRN:", by class; else of lines that are rows of numbers.
 
     >>> [(span.start, span.end, span.label) for span in fields("Attending: Ada Penn   MRN: 12345")]
     [(10, 22, 'doctor'), (26, 32, 'id')]

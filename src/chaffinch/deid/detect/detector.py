@@ -194,7 +194,7 @@ class HybridDetector:
         return doc.layers[patterns.LAYER] if self.model.rules else ()
 
     def certain_spans(self, doc: Document) -> list[Span]:
-        """Return the merged spans of the admission file, the deny list and the user's types in a document."""
+        """Return merged spans of admission file (first), deny list and user's types in a document."""
         if self.deny is None and not self.types and self.known is None:
             return []
         spans = (
@@ -252,7 +252,7 @@ class HybridDetector:
         return free
 
     def _add_repeats(self, found: list[Document], originals: Sequence[Document]) -> Iterator[Document]:
-        """Yield the documents with further mentions of found names and codes, searched per patient or per document."""
+        """Yield the documents, cues removed, with further mentions of found names, per patient or document."""
         members: defaultdict[str | int, list[int]] = defaultdict(list)
         for number, doc in enumerate(found):
             members[doc.patient if self.by_patient else number].append(number)

@@ -128,7 +128,7 @@ class _Reading:
         return Explanation(span, voices, runner_up, float(chances[decides]), float(threshold))
 
     def _user_voices(self, span: Span) -> Iterator[Voice]:
-        """Yield the admission file, the deny list and the types of the user."""
+        """Yield voices of the admission file, the deny list and the user's types that touch the span."""
         known = self.find.known(self.note) if isinstance(self.find.known, KnownIdentifiers) else []
         if found := _touching(known, span):
             yield Voice("known", "admission file", found)
@@ -142,7 +142,7 @@ class _Reading:
             yield Voice("pattern", name, spans)
 
     def _model_voices(self, span: Span, decides: int, top: int | None) -> Iterator[Voice]:
-        """Yield the reader and the taggers, each with its chance at the token that decides."""
+        """Yield the reader's and taggers' voices, each with its chance at token `decides`; features if `top`."""
         if self.read is not None:
             yield self._reader_voice(self.read, span, decides, top)
         for each in self.taggers:
@@ -174,7 +174,7 @@ class _Reading:
         return replace(span, start=int(self.note.tokens[first, 0]), end=int(self.note.tokens[end - 1, 1]))
 
     def _repeat_voices(self, span: Span) -> Iterator[Voice]:
-        """Yield the notes in which a repeated word was found, if no voice but repetition spoke for the span."""
+        """Yield this or other notes with a span of the same word, if nothing but repetition found this one."""
         if _touching(self.before[0].layer(self.find.layer), span):
             return
         words = {word.casefold() for word in _words(self.note, span)}

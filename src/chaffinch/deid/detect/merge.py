@@ -39,7 +39,7 @@ def is_code(label: str) -> bool:
 
 
 def widen(text: str, exact: Sequence[Span], others: Sequence[Span]) -> list[Span]:
-    """Return the exact codes, each extended over overlapping codes, and over other overlapping spans to the next blank.
+    """Return the exact codes, widened over overlapping codes, and over other overlapping spans up to the next blank.
 
     It grows over all of an overlapping code, and over an overlapping span of another kind up to the next blank. The
     exact spans must be sorted and must not overlap; nor do the returned ones.
@@ -116,7 +116,7 @@ def _cover(rank: Sequence[Span], before: Sequence[Span]) -> list[Span]:
 
 
 def vote_spans(answers: Sequence[Iterable[Span]]) -> list[Span]:
-    """Return the spans without overlaps whose scores, averaged over all taggers' answers, have the highest total.
+    """Return the set of spans without overlaps that has the highest total of scores averaged over all taggers.
 
     The score of a span is the sum of the scores of equal spans (same edges, same label) over the number of taggers.
 

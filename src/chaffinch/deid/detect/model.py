@@ -83,7 +83,7 @@ class Model:
 
 
 def load(path: str | Path) -> Model:
-    """Load a detector's model by path or packaged name; the file of a single tagger gives a model without a dial."""
+    """Load a detector's model by path or packaged name; a single tagger's file gives a model without dial, or raise."""
     found = bundle.load(path)
     if found.manifest.kind != KIND:
         tagger = load_tagger(path)

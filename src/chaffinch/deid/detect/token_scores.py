@@ -54,7 +54,7 @@ def by_rules(docs: Iterable[Document], lists: WordLists) -> Soft:
 
 
 def discount_common_words(index: TokenIndex, soft: Soft, lists: WordLists) -> Soft:
-    """Divide by 8 the odds of common words in lower case, in capitals, or at the beginning of a line or sentence.
+    """Divide by `DOUBT` the odds of plain common words that a model finds likely; others keep theirs.
 
     Jobs keep their chances, and so do capitalised words that are often names.
 
@@ -100,7 +100,7 @@ class TokenIndex:
 
     @classmethod
     def of(cls, docs: Sequence[Document]) -> TokenIndex:
-        """Concatenate the tokens of the documents to one index."""
+        """Concatenate the documents' tokens into one index, with offsets in their texts joined by one character."""
         bounds = list(accumulate((len(doc.tokens) for doc in docs), initial=0))
         shifts = list(accumulate((len(doc.text) + 1 for doc in docs), initial=0))[:-1]
         none = np.zeros((0, 2), np.int64)
@@ -197,7 +197,7 @@ def with_spans(index: TokenIndex, soft: Soft, spans: Sequence[Sequence[Span]]) -
 
 
 def with_claims(index: TokenIndex, soft: Soft, claims: Sequence[Sequence[Claim]]) -> list[Soft]:
-    """Return class probabilities by document, where claims about spans take over what models give to O.
+    """Return class probabilities by document: claims take what models give to O, final ones all of it.
 
     A final claim replaces the chances of its tokens. The part that a claim is not sure of, or denies, goes to the wider
     class of its label, so that the doubt remains. Of claims that share a token the first counts; they come in order of

@@ -137,7 +137,7 @@ def _hypergeometric(size: int, read: int, leaking: Ints) -> Floats:
 
 
 def _strata_to_test(strata: Sequence[Stratum], most: int, recall: float) -> tuple[int, list[_Part], int]:
-    """Return the leaks known without a test, the strata to test, and the value of the statistic T."""
+    """Return leaks in strata read in full, the other strata with weights and ranges, and the statistic T."""
     fully_read = [part for part in strata if recall == 1 and part.read == part.size]
     tested = [part for part in strata if part not in fully_read]
     heaviest = max((part.size / part.read for part in tested), default=1.0)
@@ -193,7 +193,7 @@ class _Table:
 
     @classmethod
     def of(cls, part: _Part, most: int) -> _Table:
-        """Return the table on a grid over the range of the stratum."""
+        """Return the table of chances over a grid of the stratum's possible totals."""
         totals, tops = _cells(part.low, part.high)
         full = totals // most
         numbers = np.unique(np.concatenate([full, np.minimum(full + 1, part.size)]))

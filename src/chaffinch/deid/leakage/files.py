@@ -61,7 +61,7 @@ def parse_risks(content: str) -> list[Risk]:
 
 
 def form(sample: Sample, tokens: Mapping[str, int], *, categories: Sequence[str] = (), as_csv: bool = True) -> str:
-    """Return the form for the reader: the drawn notes in random order, which does not reveal their risks."""
+    """Return the reader's form, CSV or JSON lines: drawn notes in an order that hides their risks, leaks empty."""
     ids = sample.reading_order()
     if not as_csv:
         rows = [_FormRow(name, None, tokens[name], dict.fromkeys(categories)) for name in ids]
@@ -102,7 +102,7 @@ def parse_form(content: str) -> list[Reviewed]:
 
 
 def _to_reviewed(row: _FormRow, line: int) -> Reviewed:
-    """Return the reviewed note of a row; raise DataError unless its numbers are given and agree."""
+    """Return the reviewed note of a row, leaks summed if empty; DataError unless numbers are given and agree."""
     by_category = {name: number for name, number in row.categories.items() if number is not None}
     leaks = sum(by_category.values()) if row.leaks is None and by_category else row.leaks
     if leaks is None:

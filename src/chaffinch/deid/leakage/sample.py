@@ -133,7 +133,7 @@ def sample(
 def _check_and_sort_ids(
     documents: Mapping[str, int], risks: Mapping[str, float], n: int, least: int, seed: int
 ) -> list[str]:
-    """Return the sorted ids; raise ConfigError or DataError unless the arguments are valid."""
+    """Return the sorted ids; raise ConfigError or DataError unless n, least, seed and risks are valid."""
     if not 1 <= n <= len(documents):
         raise ConfigError(f"n must be from 1 to the {len(documents)} notes of the corpus, got {n}")
     if least < 1 or seed < 0:
@@ -169,7 +169,7 @@ def _cut_strata(values: Floats, quantiles: Sequence[float]) -> list[Ints]:
 
 
 def _neyman_shares(values: Floats, groups: Sequence[Ints]) -> Floats:
-    """Return shares of the sample by size times the standard deviation of "leaks" that the risks predict."""
+    """Return each stratum's share of the sample: size times the deviation of leaking that risks predict."""
     leaking = np.array([np.mean(-np.expm1(-values[group])) for group in groups])
     weights = np.array([len(group) for group in groups]) * np.sqrt(leaking * (1 - leaking))
     if weights.sum() == 0:

@@ -108,7 +108,7 @@ def _more_votes(votes: Sequence[Span], narrow: Iterable[Span]) -> list[Span]:
 
 
 def _without_protected(doc: Document, votes: list[Span], lists: WordLists) -> list[Span]:
-    """Return the votes without unsure ones that overlap terms which identify nobody ("for Wilson disease")."""
+    """Return the votes without unsure proper names that overlap sure protected terms ("Wilson disease")."""
     unsure = [span for span in votes if span.score < UNSURE and kind_of(span.label).is_proper_name]
     if not unsure:
         return votes

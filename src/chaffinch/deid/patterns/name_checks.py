@@ -69,7 +69,7 @@ class NameChecks:
         return found if found and any(len(word.strip(".,")) > 1 for word in text[slice(*found)].split()) else None
 
     def name_before_degree(self, text: str) -> tuple[int, int] | None:
-        """Return the name at the end of a run of capitalised words, such as before a degree."""
+        """Return (start, end) of the probable name that ends a run of capitalised words; None if there is none."""
         pieces = list(_PIECE.finditer(text))
         while pieces:
             start = pieces[0].start()
@@ -80,7 +80,7 @@ class NameChecks:
         return None
 
     def name_in_lists(self, text: str) -> tuple[int, int] | None:
-        """Return the name if its first word is likely as a first name or surname by the lists."""
+        """Return (start, end) of a probable name whose first word is likely a name and not ordinary; else None."""
         found = self.probable_name(text)
         if found is None:
             return None
@@ -100,7 +100,7 @@ class NameChecks:
         )
 
     def first_and_last_name(self, text: str) -> tuple[int, int] | None:
-        """Return the name if a text begins with a listed first name and ends in a likely surname."""
+        """Return (start, end) if a text begins with a listed first name and ends in a likely surname; else None."""
         words = text.split()
         first, last = words[0], words[-1]
         both = self.lists.rate(first, "first") == "hi" and self.lists.rate(last, "last") == "hi"
@@ -125,7 +125,7 @@ class NameChecks:
         return self._is_unknown_word(text.split(maxsplit=1)[0])
 
     def name_in_apposition(self, text: str) -> tuple[int, int] | None:
-        """Return the first two words of a name in apposition: "a 70-year-old man, Oriel Dahl"."""
+        """Return (start, end) of the first two words of "a man, Oriel Dahl"; None if they are known as others."""
         pieces = list(_PIECE.finditer(text))
         first = pieces[0].group()
         known = "hi" in (self.lists.rate(first, "first"), self.lists.rate(first, "last"))
@@ -139,7 +139,7 @@ class NameChecks:
         return pieces[0].start(), end if _is_initial(pieces[1].group()) else _trim_end(text, 0, end)
 
     def name_of_speaker(self, text: str) -> tuple[int, int] | None:
-        """Return the name of a speaker: words on no list of common words, or a first name and any word."""
+        """Return the whole range if all words are unknown, or a first name leads; None for fields of medicine."""
         words = text.split()
         known = self.lists.rate(words[0], "first") == "hi" and not self.lists.is_common(words[0])
         fits = all(self._is_unknown_word(word) for word in words) or (
@@ -148,7 +148,7 @@ class NameChecks:
         return None if not fits or words[0].lower().endswith(_FIELDS_OF_MEDICINE) else (0, len(text))
 
     def name_alone(self, text: str) -> tuple[int, int] | None:
-        """Return a name without a cue, if each word is a listed name, an initial, or no common word."""
+        """Return (start, end) of a name without a cue, if each word is a likely name, initial or unknown; else None."""
         words = text.split()
         known = all(
             self._is_unknown_word(word)
@@ -170,7 +170,7 @@ class NameChecks:
         return self.lists.rate(last, "last") == "hi" and self.lists.is_name(last) and not self.lists.is_common(last)
 
     def is_surname_and_first_name(self, text: str) -> bool:
-        """Tell whether both words of a name such as "Penn, Mary" are likely names."""
+        """Tell whether both words of a text such as "Penn, Mary" are likely names by the lists."""
         last, first = re.split(r",\s?", text)[:2]
         first = first.split()[0]
         return (
@@ -181,7 +181,7 @@ class NameChecks:
         )
 
     def whole_name(self, text: str) -> tuple[int, int] | None:
-        """Return the listed name if it is the whole text."""
+        """Return (start, end) of the listed name, also "last, first", if it fills the text; else None."""
         found = self.name_in_lists(text)
         if found is None and "," in text:
             first = text.split(",")[1].split(maxsplit=1)[0]
@@ -189,7 +189,7 @@ class NameChecks:
         return found if found and found[1] >= len(text.rstrip(". ")) else None
 
     def name_as_line(self, text: str) -> tuple[int, int] | None:
-        """Return the name if a line is a listed first name and surname, of two to four words."""
+        """Return (start, end) if 2 to 4 words begin with a likely first name and end in a surname; else None."""
         words = [word.strip(".") for word in text.split()]
         names = (
             2 <= len(words) <= 4

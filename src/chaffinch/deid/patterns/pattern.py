@@ -144,7 +144,7 @@ class Pattern:
 
 
 def matches(texts: ByteText, pattern: str, ignore_case: bool = False) -> list[tuple[int, Edges]]:
-    """Return the number of the text and the edges of every match; equal to a search of each text alone."""
+    """Return (text number, edges) of every match with a span; equal to a search of each text alone."""
     matcher, group = matcher_of(pattern, ignore_case)
     found: list[tuple[int, Edges]] = []
     beyond = set[int]()
@@ -164,7 +164,7 @@ def matches(texts: ByteText, pattern: str, ignore_case: bool = False) -> list[tu
 
 @cache
 def matcher_of(pattern: str, ignore_case: bool = False) -> tuple[Any, int]:
-    """Compile a pattern with its letter classes expanded; return the matcher and the group of the span.
+    """Compile a pattern with RE2, its letter classes expanded; return it and the number of the span's group.
 
     >>> matcher_of(r"\\p{Lu}[\\p{L}-]+")[0].search("the Ångström-unit").group()
     'Ångström-unit'

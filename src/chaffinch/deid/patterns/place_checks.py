@@ -29,7 +29,7 @@ class PlaceChecks:
         return None if text.rsplit(maxsplit=1)[-1] in ALSO_WORDS else self.any_city(text)
 
     def any_city(self, text: str) -> tuple[int, int] | None:
-        """Return the words of a city after a cue: any words except those that cannot be part of a city."""
+        """Return (start, end) of a run of words that may be a city, after any that may not; None if nothing is left."""
         words = _words_in(text)
         while words and self._is_no_city(words[0].group()):
             words.pop(0)
@@ -65,7 +65,7 @@ class PlaceChecks:
         return None if " " not in name and other else found
 
     def city_in_lists(self, text: str) -> tuple[int, int] | None:
-        """Return the longest listed city at the start; a single word must be likelier a city than a common word."""
+        """Return (0, end) of the longest listed city at the start, not just a common word; else None."""
         words = _words_in(text)
         for count in range(len(words), 0, -1):
             name = text[: words[count - 1].end()].rstrip(".,")
@@ -76,7 +76,7 @@ class PlaceChecks:
         return None
 
     def city_before_code(self, text: str) -> tuple[int, int] | None:
-        """Return the listed city before a state code that is also a word; None after a person's name."""
+        """Return (start, end) of the listed city before the comma; None if none, or after a person's name."""
         name = text.rpartition(",")[0]
         words = _words_in(name)
         first = words[0].group().rstrip(".")
@@ -94,7 +94,7 @@ class PlaceChecks:
         return (len(text) - 2, len(text)) if text[-2:] not in ("MD", "PT") and self.city_before_code(text) else None
 
     def institution(self, text: str) -> tuple[int, int] | None:
-        """Return the name of an institution from its first proper word to the end; None if all words are generic."""
+        """Return (start, end) of an institution, from its first proper word; None if all words are generic."""
         words = _words_in(text)
         while words and (words[0].group().lower() in _SMALL or words[0].group().lower() in ("department", "division")):
             words.pop(0)
@@ -113,7 +113,7 @@ class PlaceChecks:
         return (words[0].start(), len(text)) if len(words) > 1 else None
 
     def institution_after_verb(self, text: str) -> tuple[int, int] | None:
-        """Return the words up to the first that is no part of an institution, if one is a proper name."""
+        """Return (0, end) of words up to the first that is no part of an institution; None if none is proper."""
         words = _words_in(text)
         last = words[-1].end() if words else 0
         proper = 0

@@ -136,7 +136,7 @@ class JobChecks:
         return small not in _NOT_JOBS and self.lists.rate(small, "job") == "hi" and not self.lists.is_term(small)
 
     def job(self, text: str) -> tuple[int, int] | None:
-        """Return the words up to the last job among the first four, with the words that qualify it."""
+        """Return (start, end) up to the last job among the first four words before a stop; None if there is none."""
         end, start = 0, -1
         for number, word in enumerate(_words(text)):
             if word.group().lower() in _STOPS or number > 3:
@@ -154,7 +154,7 @@ class JobChecks:
         return found if found and found[1] == len(text) else None
 
     def last_job(self, text: str) -> tuple[int, int] | None:
-        """Return the job at the end of a text, with up to two words that qualify it."""
+        """Return (start, end) of a job at a text's end with up to two words before it; None if it ends otherwise."""
         words = _words(text)
         if not words or not (self.is_job(words[-1].group()) or words[-1].group().lower().endswith(_WORDS["endings"])):
             return None
@@ -170,7 +170,7 @@ def _words(text: str) -> list[re.Match[str]]:
 
 
 def _job_phrase(text: str) -> tuple[int, int] | None:
-    """Return the words before the first one that ends a phrase, if they can be a job."""
+    """Return (0, end) of the words before the first that ends a phrase; None if they can be no job."""
     end = 0
     for word in _words(text):
         if word.group().lower() in _STOPS:

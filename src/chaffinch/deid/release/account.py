@@ -151,7 +151,7 @@ def _next_hash(last_hash: str, entry: Mapping[str, Any]) -> str:
 
 
 def check_chain(lines: Iterable[bytes], manifest: Mapping[str, Any]) -> int:
-    """Recompute the hashes of documents.jsonl; return the number of lines. Raise DataError if one was changed."""
+    """Recompute the hashes of documents.jsonl; return the number of lines; DataError if one is changed or missing."""
     last, number = settings_digest(manifest["settings"]), 0
     for number, line in enumerate(lines, start=1):
         try:

@@ -31,7 +31,7 @@ _LABEL: Final = re.compile(r"(?:^|  |\t|\|)[ \t*#>-]*((?:[^\s:|]+ ){0,4}[^\s:|]+
 
 
 def classes_of(doc: Document, language: str = LANGUAGE) -> list[str]:
-    """Return the clinical class of every token, "" for punctuation.
+    """Return the clinical class of every token, by itself and by its neighbours; "" for punctuation.
 
     >>> classes_of(Document.make("Allergies: aspirin 81 mg, daughter"))
     ['field label', '', 'drug or brand', 'clinical number', 'clinical number', '', 'kin word']

@@ -143,7 +143,7 @@ class Released(msgspec.Struct, frozen=True):
         return f"Released({len(self.places)} replacements)"
 
     def document(self, *, spans: bool, tokens: bool = False) -> Document:
-        """Return the released text as a document to write, with replacements as `spans`, with `tokens` if needed."""
+        """Return the released text as a document, replacements as a layer if `spans`; tokens computed if `tokens`."""
         layers = {LAYER: tuple(Span(p[4], p[5], p[2]) for p in self.places if p[5] > p[4])} if spans else {}
         if not tokens:
             return Document(self.id, self.text, self.group, self.fields, layers=layers, columns=self.columns)
@@ -242,7 +242,7 @@ def reason(error: BaseException) -> str:
 
 
 def detect_each(docs: Sequence[Document], detector: Detector) -> list[Document | Exception]:
-    """Run the detector; return each document with its layer, or its exception. A failure affects no other document.
+    """Return each document with its layer, or its exception; a failure is narrowed to its own document.
 
     Where the detector fails on several documents, it is called again patient by patient, then one by one.
     """
@@ -374,7 +374,7 @@ def count_by_band(spans: Iterable[Span]) -> dict[str, dict[str, int]]:
 
 
 def residual_risk(doc: Document, layer: str, replaced: ReplacedText, name: str) -> dict[str, Any] | None:
-    """Return the expected number of identifier tokens left in the released text; None without token probabilities."""
+    """Return the expected leaks, by category, of tokens left in the released text; None without probabilities."""
     soft = doc.soft.get(layer)
     if soft is None or "O" not in soft.labels:
         return None

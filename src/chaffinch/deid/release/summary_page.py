@@ -87,7 +87,7 @@ def html(manifest: Mapping[str, Any], policy: Policy, *, title: str, output: str
 
 
 def _render_counts(manifest: Mapping[str, Any]) -> str:
-    """Return HTML boxes with counts of documents, patients, characters and replacements."""
+    """Return HTML boxes of documents, patients, characters, replacements, leaks, and a note on lacking patients."""
     documents, leaks = manifest["documents"], manifest["expected_leaks"]
     counts = {
         "documents in": f"{documents['in']:,}",
@@ -142,7 +142,7 @@ def _render_excluded(manifest: Mapping[str, Any], output: str) -> str:
 
 
 def _render_found(manifest: Mapping[str, Any]) -> str:
-    """Return the HTML table of identifiers found, by label, band of confidence and operator."""
+    """Return the HTML section on identifiers found, by label, band of confidence and operator; a warning if none."""
     if not manifest["labels"]:
         return (
             '<h2>Found and done</h2><p class="warn">No identifier was found in any note. Is this the right model?</p>'
@@ -234,7 +234,7 @@ def _render_categories(leaks: Mapping[str, Any]) -> str:
 
 
 def _render_sample_sizes(released: int) -> str:
-    """Return an HTML table of sample sizes, and the upper bound each shows if no leak is found in it."""
+    """Return an HTML table of notes to read and the upper bound shown if no leak is found; "" without rows."""
     rows = []
     for bound in (0.1, 0.05, 0.02, 0.01, 0.005):
         try:

@@ -51,7 +51,7 @@ class _Compared(msgspec.Struct):
 
 
 def digest_files(output: Path) -> dict[str, Any]:
-    """Return the number of files in an output, and a SHA-256 of their names and contents."""
+    """Return {number, digest}: how many files an output has, and a SHA-256 of their names and contents."""
     whole, number = hashlib.sha256(), 0
     paths = sorted(path for path in output.rglob("*") if path.is_file()) if output.is_dir() else [output]
     for path in paths:
@@ -64,7 +64,7 @@ def digest_files(output: Path) -> dict[str, Any]:
 
 
 def verify(output: Path) -> Verification:
-    """Check that files, documents.jsonl and manifest of a release agree; raise DataError if anything was changed."""
+    """Check that files, documents.jsonl and manifest agree, and return counts; DataError if changed, or ConfigError."""
     manifest_path = output.with_name(f"{output.name}.manifest.json")
     if not output.exists():
         raise ConfigError(f"{output} does not exist; name the output of deid run")
@@ -137,7 +137,7 @@ def _recount(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _check_texts(output: Path, entries: Iterable[Mapping[str, Any]], manifest: Mapping[str, Any]) -> int:
-    """Compare the output's texts with their hashes; return how many. Raise DataError if any differ.
+    """Compare the output's ids and, if exact, texts with the entries; return how many texts; DataError if any differ.
 
     A format that does not keep texts exactly is compared by ids; the hash of its files covers the rest.
     """

@@ -47,7 +47,7 @@ def social_security(text: str, source: SurrogateSource) -> str:
 
 
 def zip_code(text: str, source: SurrogateSource) -> str:
-    """Replace a zip code by one of the same shape; codes with letters, as in Canada, are reshaped as a whole."""
+    """Replace a zip code of 5 or 9 digits by a drawn one, same first five for the same; reshape any other text."""
     normal = digits_of(text)
     if len(normal) not in {5, 9} or not only_words(text, _ZIP_WORDS):
         return reshape(text, source, "zip")

@@ -50,7 +50,7 @@ def person(text: str, source: SurrogateSource) -> str:
 
 
 def name_word(word: str, source: SurrogateSource) -> str:
-    """Replace one word of a name, in its case: by a name of the same role, or by letters for initials."""
+    """Replace one word of a name in its case: by a name of its role (surname if unknown), short ones as initials."""
     folded = fold(word)
     role = names().roles.get(folded)
     if len(folded) == 1 or (role is None and len(folded) <= MOST_INITIALS):
@@ -94,7 +94,7 @@ def username(text: str, source: SurrogateSource) -> str:
 
 
 def _kept_words(parts: Sequence[str]) -> frozenset[int]:
-    """Return the indices of words that are no names; if there is no name beside them, only of possessives."""
+    """Return the indices of titles, particles, degrees and possessives to keep; only possessives without a name."""
     indices: set[int] = set()
     names_so_far = 0  # of two letters or more
     for i, part in enumerate(parts):
@@ -110,7 +110,7 @@ def _kept_words(parts: Sequence[str]) -> frozenset[int]:
 
 
 def _degree_indices(parts: Sequence[str], i: int) -> tuple[int, ...]:
-    """Return the indices of a degree or generation that begins at a word; "M.D." has two."""
+    """Return the indices of a degree or generation that begins at word i ("M.D." has two); () if none does."""
     word = fold(parts[i])
     if word in AFTER or (word in AFTER_COMMA and "," in parts[i - 1] and parts[i].isupper()):
         return (i,)

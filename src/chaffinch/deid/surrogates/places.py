@@ -42,7 +42,7 @@ _VOWELS = frozenset("aeiouy")
 
 
 def _replace_phrase(text: str, kept: frozenset[str], namer: Namer, source: SurrogateSource) -> str:
-    """Reshape the numbers of a text and replace every run of words that are not kept by one entry."""
+    """Replace each run of words not kept by one entry of the namer, letters as initials, numbers reshaped."""
     parts = pieces(text)
     plain = {i for i, part in enumerate(parts) if is_word(part) and fold(part) not in kept and len(fold(part)) > 1}
     plain -= {i for i in plain if _is_ordinal(parts, i)}

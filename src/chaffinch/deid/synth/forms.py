@@ -127,7 +127,7 @@ class Maker:
         return text.upper() if self.rng.integers(4) == 0 else text
 
     def email(self, person: Person) -> str:
-        """Invent the e-mail address of a person."""
+        """Invent the e-mail address of a person by a drawn pattern and host."""
         host = pick(self.rng, forms("email")["hosts"]).format(p=self._place().lower())
         names = self._plain(person)
         big = {"F": names["first"].capitalize(), "L": names["last"].capitalize()}

@@ -43,7 +43,7 @@ def write_head(page: NoteBuilder, layout: dict[str, Any]) -> None:
 
 
 def _choose_fields(rng: np.random.Generator, names: Sequence[str]) -> list[str]:
-    """Choose the names of fields: some of the usual ones, a few of the rest, and a few that identify nobody."""
+    """Choose names of fields, perhaps shuffled: most usual ones, one to six others, up to three harmless ones."""
     first = [name for name in _USUAL if rng.integers(5)] or ["patient"]
     rest = [str(name) for name in rng.choice([n for n in names if n not in _USUAL], int(rng.integers(1, 7)), False)]
     order = first + rest + list(_HARMLESS[: int(rng.integers(4))])

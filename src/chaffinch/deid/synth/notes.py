@@ -113,7 +113,7 @@ class _Scene:
     lists: Lists
 
     def cast(self, rng: np.random.Generator) -> dict[str, Person]:
-        """Choose the person of each role for one sentence."""
+        """Draw the person of each role for one sentence: patient, family, author, two doctors and a nurse."""
         others = [person for person in self.patient.clinicians if person != self.author]
         doctor = pick(rng, others)
         second = [person for person in others if person != doctor] or [self.author]
@@ -132,7 +132,7 @@ class _Page:
         self.length = 0
 
     def add(self, template: str) -> None:
-        """Append a template with its slots filled."""
+        """Append a template with its slots filled for a newly drawn cast, identifiers as spans."""
         cast = self.scene.cast(self.rng)
         end = 0
         for slot in _SLOT.finditer(template):

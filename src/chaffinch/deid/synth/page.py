@@ -63,7 +63,7 @@ class NoteBuilder:
         self.length = 0
 
     def add(self, template: str) -> None:
-        """Append a template with its choices made and its slots filled."""
+        """Append a template, its choices drawn and slots filled, "a" made "an" where needed, identifiers as spans."""
         cast = self._cast()
         template = _CHOICE.sub(lambda match: pick(self.rng, match[1].split("|")), template)
         end = 0

@@ -152,7 +152,7 @@ class _FurtherTraining:
     def hold_out(
         self, labelled: Sequence[Document], replayed: Sequence[Document], reviewed: Sequence[Document]
     ) -> tuple[Model, list[Document]]:
-        """Return a first model, and the documents that were held out of its training, for the dial."""
+        """Train on part of the documents; return that model and held-out ones (reviewed if any) for the dial."""
         patients = sorted({doc.patient for doc in labelled})
         held_out = set(patients[::HELD_OUT]) if len(patients) > 1 else set()
         some = [doc for number, doc in enumerate(replayed) if number % HELD_OUT]
@@ -248,7 +248,7 @@ def _find_known(doc: Document, known: Mapping[str, str]) -> Iterator[Span]:
 
 
 def _label_tokens(doc: Document, found: Document) -> Document:
-    """Label each token by its votes: an identifier, O where the model or the votes are sure of it, else nothing."""
+    """Label each token by its votes, one-hot: an identifier, or O where votes or model are sure; else zeros."""
     soft, sure = doc.soft[_VOTED], found.soft[LAYER].values[:, 0] >= SURE_OF_O
     voted = np.zeros(len(doc.tokens), np.bool_)
     for name, spans in doc.layers.items():

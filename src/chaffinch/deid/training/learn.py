@@ -154,7 +154,7 @@ class _Trainer:
         )
 
     def _train_tagger(self, docs: Sequence[Document], config: Config) -> Tagger:
-        """Train a tagger with the word lists it lacks, without hidden words, and drop its small weights."""
+        """Train a tagger with the word lists its method lacks; hide words, and, in English, drop small weights."""
         language = self.lesson.language
         if method_of(config).has_setting("language"):  # it has the word lists already
             language = None

@@ -134,7 +134,7 @@ def observe(docs: Sequence[Document], layer: str, names: Sequence[str]) -> Repea
 
 
 def link_words(words: RepeatedWords, common: frozenset[str]) -> Graphs:
-    """Return the graphs of words with a letter or digit that occur twice and were found as identifier once.
+    """Link a patient's words found as identifiers into graphs: two occurrences or more, ordinary ones found twice.
 
     A `common` word, or one that is O nearly everywhere, must have been found twice.
     """
@@ -167,7 +167,7 @@ def link_words(words: RepeatedWords, common: frozenset[str]) -> Graphs:
 
 
 def lexical_keys(words: RepeatedWords, nodes: Ints) -> tuple[Keys, Ints]:
-    """Return (M, K) keys of each node's surroundings, and the token whose word a key encodes, or -1 for none.
+    """Return (M, K) keys of each node's neighbours and place, and (M, K) the token a key's word is of, else -1.
 
     Words and shapes at -2 to 2, the position in the line and the line's first word.
     """

@@ -114,7 +114,7 @@ def align(
 def _decide_labels(
     words: RepeatedWords, graphs: Graphs, model: Model, names: Sequence[str], mode: str
 ) -> tuple[Ints, Floats]:
-    """Return (N,) the label of every token, and (N,) its probability where its word's graph was changed, else 1."""
+    """Return (N,) the new label of every token, and (N,) its probability where a graph changed, else 1."""
     tags, scores = words.tags.copy(), np.ones(len(words.tags))
     found = words.tags[graphs.nodes]
     allowed = graphs.candidates.copy()

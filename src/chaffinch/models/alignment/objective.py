@@ -49,7 +49,7 @@ class CliqueWeights:
         return np.concatenate([self.unary.ravel(), self.same.ravel(), self.differ, self.lexical.ravel()])
 
     def like(self, flat: Floats) -> CliqueWeights:
-        """Return weights of the same shapes, from one row."""
+        """Return weights of the same shapes as these, cut from one flat row."""
         sizes = [self.unary.size, self.same.size, self.differ.size]
         unary, same, differ, lexical = np.split(flat, np.cumsum(sizes))
         return CliqueWeights(
@@ -124,7 +124,7 @@ class Nodes:
         return CliqueWeights(unary, same, differ, self._lexical_gradient(weights, pull))
 
     def _lexical_gradient(self, weights: CliqueWeights, pull: Floats) -> Floats:
-        """Return the gradient of the lexical weights: the pull of every clique, summed over its features."""
+        """Return the gradient of the lexical weights: the pull of every node, summed over its features."""
         from scipy.sparse import csr_matrix
 
         F = len(weights.lexical)

@@ -125,7 +125,7 @@ class _Run:
         return learn("classes", lesson, config, self.watcher)
 
     def readings(self, task: Task, labels: Labels) -> tuple[Model, Lesson]:
-        """Train one reading or, if documents repeat their words, two; return the model and the last training data."""
+        """Train one reading or, if documents repeat words, two; return the model and the last reading's lesson."""
         config, target = self.config, task.target(labels)
         stops = self.stops(target, labels)
         columns = columns_for(config, task.seen, task.docs, stops, self.resources)

@@ -43,7 +43,7 @@ TOLERANCE = 1e-6  # EM stops when an iteration gains less than this share of the
 def fit(
     data: TrainingSet, config: ClassHMM, *, resources: Resources | None = None, watcher: Watcher | None = None
 ) -> Model:
-    """Train a class HMM on spans or soft labels; dev documents choose kappa; describe its states.
+    """Train a class HMM on spans or soft labels, calibrate and describe it; dev documents choose kappa.
 
     Rows of soft labels with only zeros leave a token open: all paths are valid there. Dev documents choose kappa.
     An interrupt ends training; the weights learnt so far are kept.
@@ -179,7 +179,7 @@ class _Run:
         return replace(model, portrait=portrait)
 
     def calibration(self, model: Model, sentences: Bools) -> Calibration:
-        """Return the calibration of a model on sentences it did not learn from."""
+        """Return the calibration fitted to at most `SENTENCES` of these sentences, which it did not learn from."""
         _, batch = model.batch(self.task.docs)
         some = np.flatnonzero(sentences)[:SENTENCES]
         tokens, bounds = tokens_of(batch.bounds, some)

@@ -100,7 +100,7 @@ class Likelihood:
         return F * Y, more[0], (Y + 1) ** 2, more[1]
 
     def blocks(self, x: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return the four blocks of all weights."""
+        """Return the four blocks of all weights: by state, by class, moves, moves by class pair."""
         Y, C = self.layout.Y, self.layout.C
         state, by_class, moves, by_pair = np.split(x, np.cumsum(self.sizes)[:-1])
         edge = C + 1 if self.layout.shared else 0

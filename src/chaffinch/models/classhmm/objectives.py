@@ -110,7 +110,7 @@ class Ground:
         return np.asarray(rng.normal(0.0, SPREAD, size) * several)
 
     def first_moves(self, moves: Floats) -> Floats:
-        """Add a bonus for left-right moves, in place, if that is the topology; return the moves (Y.., Y).
+        """Add 1, in place, to left-right moves if that is the topology; return the moves.
 
         The bonus is for going to the next state of the same class, and for entering a class at its first state.
         """

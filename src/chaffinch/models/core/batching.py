@@ -55,7 +55,7 @@ def mapper(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
     try:
 
         def each(step: Callable[..., Any], items: Iterable[Any]) -> Iterator[Any]:
-            """Apply a step to the items in threads, and yield the results in order, with few items in memory."""
+            """Yield a step's results for the items, in order, from threads; `workers * AHEAD` items in memory."""
             source = iter(items)
             waiting = [pool.submit(step, item) for item in islice(source, workers * AHEAD)]
             while waiting:

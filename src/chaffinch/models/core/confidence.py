@@ -41,7 +41,7 @@ class Calibration:
     heights: tuple[float, ...] = ()  # rising, one for each knot
 
     def __call__(self, chances: Floats) -> Floats:
-        """Return the calibrated probability that a span is right."""
+        """Return the calibrated probabilities that spans are right, given raw chances: by curve, or logistic."""
         x = _logit(chances)
         if not self.knots:
             return _chance_of(self.slope * x + self.intercept)
@@ -61,7 +61,7 @@ class Calibration:
 
 
 def span_chances(batch: Batch, labels: Labels, tags: Ints, spans: Sequence[tuple[int, int]]) -> Floats:
-    """Return (n,) the exact probability that a span's tokens have these tags (N,) and that it ends there.
+    """Return (n,) the probability that each sorted span's tokens have their tags (N,) and it ends there.
 
     Spans are sorted half-open runs of tokens, each inside a sentence.
     """

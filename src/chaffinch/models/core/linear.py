@@ -151,7 +151,7 @@ def train(
     schedule: Schedule,
     watch: Watch | None = None,
 ) -> Weights:
-    """Return the averaged weights after all epochs, or earlier if `watch` returns True.
+    """Return the averaged weights after all epochs, shuffled and with dropout, or earlier if `watch` returns True.
 
     `kinds` are those of the listed features. With drop-out, in every epoch a random share of tokens is read as unknown
     words: without the features that identify the word, and without the n-grams it is part of.
@@ -168,7 +168,7 @@ def train(
 
 
 def _in_pieces(view: SparseInput, target: Target, states: States) -> SparseInput:
-    """Cut sentences over `LONGEST` tokens between spans, so that training steps stay small."""
+    """Cut sentences over `LONGEST` tokens, only between spans, so that training steps stay small."""
     if view.longest <= LONGEST:
         return view
     moves = np.isfinite(states.moves.reshape(states.K + 2, states.W))

@@ -192,7 +192,7 @@ def _soft_target(task: Task, soft: Sequence[Soft], labels: Labels) -> Target:
 
 
 def _in_runs(doc: Document, soft: Soft, totals: NDArray[np.float64], labels: Labels) -> NDArray[np.float64]:
-    """Return (T, L) weights for spelling bare labels as tags: adjacent tokens with one label are one span.
+    """Return (T, L) weights for spelling bare soft labels as tags: neighbours of one label are likely one span.
 
     Where a neighbour is unknown, or the row only lists possible labels, every spelling stays possible.
     """

@@ -38,7 +38,7 @@ class Targets(NamedTuple):
 
     @classmethod
     def of(cls, task: Task, labels: Labels) -> Targets:
-        """Return the targets of the task's spans or soft labels, in the tags of `labels`."""
+        """Return each token's target row over tags, whether it is a set of possible tags, and whether it is known."""
         seen, target, L = task.seen, task.target(labels), len(labels.tags)
         N = int(seen.sizes.sum())
         rows, free, known = np.zeros((N, L), np.float32), np.zeros(N, np.bool_), np.zeros(N, np.bool_)

@@ -68,7 +68,7 @@ class Net:
         return torch.log_softmax(self.head(torch.cat([firsts, torch.from_numpy(beside)], dim=1)), dim=1)
 
     def scores(self, docs: Sequence[Document]) -> Floats:
-        """Return (N, L) log-probabilities of tags, token by token; tokens in no window are O."""
+        """Return (N, L) log-probabilities of tags for all documents' tokens; tokens in no window are surely O."""
         import torch
 
         jobs, bits = jobs_of(docs, self.encoder, self.config.length, self.config.length // 4), shapes(docs)
@@ -104,7 +104,7 @@ class Net:
 
 
 def model_of(state: State) -> Model:
-    """Return the model of a file; ModelError if its pieces do not fit together."""
+    """Return the encoder model of a file's state; ModelError if it cannot be read or does not fit together."""
     try:
         config = msgspec.convert(state.config, Encoder)
         net = Net.with_new_head(_rebuild_encoder(state), config, len(Labels(state.labels, "IOB2").tags))

@@ -271,7 +271,7 @@ def _words_per_signature(symbols: symbol.Symbols, all_symbols: Ints) -> Ints:
 
 
 def _symbol_features(tables: LogTables) -> Vocabulary:
-    """Return a vocabulary with one feature per symbol of each kind."""
+    """Return a vocabulary with one feature per symbol, for each kind of symbol."""
     keys, kinds = [], []
     for kind, table in enumerate(tables.emit, start=window.SYMBOLS):
         keys.append(salt_keys(np.arange(1, len(table) + 1).astype(np.uint64), kind))

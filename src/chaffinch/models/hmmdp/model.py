@@ -257,7 +257,7 @@ def select_symbols(symbols: Symbols, known: Ints, emissions: str) -> Known:
 
 
 def symbol_columns(seen: Observed, known: Known) -> list[Column]:
-    """Return one column of features per kind of symbol."""
+    """Return one column of feature keys per kind of symbol; 0 at the pads."""
     columns = []
     for kind in range(known.shape[1]):
         keys = np.zeros(len(seen.types), np.uint64)

@@ -78,7 +78,7 @@ def context_weights(parts: Sequence[Sentences], rng: Rng) -> list[Floats]:
 
 
 def count_independent(part: Sentences, weights: Floats, q: Globals) -> Counts:
-    """Return the counts of independent tokens with these weights of their cells (M,)."""
+    """Return a part's expected counts if its tokens are independent with these cell weights (M,); no entropy."""
     active = part.active
     dense = active.dense(weights, q.shape.Z).astype(np.float32)
     first = np.zeros(len(dense), np.bool_)
@@ -185,7 +185,7 @@ def grow(q: Globals, counts: Counts, targets: Ints, passes: Passes, rng: Rng) ->
 
 
 def tidy(q: Globals, counts: Counts, parts: Sequence[Sentences], passes: Passes) -> tuple[Globals, Counts, bool]:
-    """Merge the two most similar sub-tags of a tag if the bound rises, and seed empty sub-tags again.
+    """Merge the two most similar sub-tags if the bound rises, seed empty ones; return q, counts, whether changed.
 
     The last value returned tells whether anything changed.
     """

@@ -133,7 +133,7 @@ def _revive(known: TagPosterior, found: Decoded, dead: Ints) -> None:
 
 
 def _search_sentences(known: TagPosterior, some: Ints, likely: Decoded, how: Decoder) -> tuple[Ints, Floats]:
-    """Return the best tags of some sentences and their chance, given likely tags and their chance.
+    """Return the best tags of some sentences and their chances: listed if few, else by rank or, brute, Viterbi.
 
     No sequence is likelier than any of its tags. So tags less likely than one whole sequence are out, and few
     sequences are left, often few enough to score them all. Else the projected chain ranks them ("kl+rerank"), or one
@@ -162,7 +162,7 @@ def _search_sentences(known: TagPosterior, some: Ints, likely: Decoded, how: Dec
 
 
 def _list_sequences(alive: Bools, bounds: Ints) -> tuple[Ints, Ints]:
-    """Return every sequence of tags that are alive: the sentence of each, and their tags end to end."""
+    """Return every sequence of alive tags: (n,) the sentence of each, and the tags of all, end to end."""
     widths = np.count_nonzero(alive, axis=1)
     logs = np.concatenate([[0.0], np.cumsum(np.log(widths))])
     ways = np.rint(np.exp(logs[bounds[1:]] - logs[bounds[:-1]])).astype(np.int64)
@@ -175,7 +175,7 @@ def _list_sequences(alive: Bools, bounds: Ints) -> tuple[Ints, Ints]:
 
 
 def _rank_candidates(known: TagPosterior, some: Ints, likely: Decoded) -> tuple[Ints, Ints]:
-    """Return the best sequences of the projected chain, and the likely one: their sentences and tags."""
+    """Return the projected chain's `BEST` sequences and the likely one, per sentence: owners, and tags in a row."""
     (chain, kept), listed, owner = _project(known, some, likely), [], []
     for i, (lo, hi) in enumerate(pairwise(chain.bounds.tolist())):
         found = [kept[np.arange(lo, hi), path.states] for path in best_paths(chain[i], BEST)]

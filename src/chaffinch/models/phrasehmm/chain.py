@@ -129,7 +129,7 @@ def _edges(batch: Batch, active: Active, states: Floats) -> tuple[Floats, Floats
 
 
 def _fold_counts(tables: PhraseTables, pairs: Floats, start: Floats, end: Floats) -> tuple[Floats, Floats]:
-    """Return the counts of moves (K+1, K+1) and of inner moves, from those of expanded states."""
+    """Return counts of moves (K+1, K+1) and of inner moves, folded from those of the expanded states."""
     K = len(tables.moves) - 1
     J = tables.inner.shape[1] - 1 if tables.inner.size else 1
     half = K * J
@@ -147,7 +147,7 @@ def _fold_counts(tables: PhraseTables, pairs: Floats, start: Floats, end: Floats
 
 
 def select_sentences(text: Text, allowed: Allowed, sentences: Ints) -> tuple[Text, Active]:
-    """Return some sentences with the states that their words may be in."""
+    """Return these sentences, and the states that each of their words may be in."""
     if len(sentences) == len(text.bounds) - 1 and (np.diff(sentences) == 1).all():
         return text, allowed.active
     lengths = np.diff(text.bounds)[sentences]

@@ -15,7 +15,7 @@ from chaffinch.models.phrasehmm.segments import Representation
 
 
 def folds(groups: Sequence[str], count: int, seed: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield sentences to learn from and sentences to read, `count` times; no group is in both."""
+    """Yield (numbers to learn from, numbers to read) of up to `count` folds; whole groups, none in both."""
     names = sorted(set(groups))
     fold_of = {
         names[n]: rank % count for rank, n in enumerate(np.random.default_rng(seed).permutation(len(names)).tolist())

@@ -60,7 +60,7 @@ class Pairs(NamedTuple):
 
 
 def step(tables: PhraseTables, difference: PhraseTables, config: PhraseHMM) -> PhraseTables:
-    """Return the tables after one step: plain, or exponentiated, which is ascent in log-odds."""
+    """Return the tables after one gradient step, normalised: in probabilities ("plain"), or else in log-odds."""
     out = []
     for (logs, axis), (gap, _) in zip(tables.rows(), difference.rows(), strict=True):
         chances = np.exp(logs)
@@ -79,7 +79,7 @@ def log_odds_gradient(chances: Floats, gap: Floats, axis: int) -> Floats:
 
 
 def krogh(tables: PhraseTables, pairs: Pairs, config: PhraseHMM) -> Iterator[PhraseTables]:
-    """Yield the tables after each epoch of on-line steps, in a new random order for each epoch."""
+    """Yield the tables after each epoch of gradient steps per batch, shuffled for each epoch."""
     rng = np.random.default_rng(config.seed)
     for _ in range(config.epochs):
         order = rng.permutation(pairs.usable)

@@ -244,7 +244,7 @@ def states_to_count(states: States, text: Text) -> Allowed:
 def _list_states(
     states: States, text: Text, demand: Ints, emitters: Callable[[int, int, int], Bools], sub: Ints | int
 ) -> Allowed:
-    """Return the states of each word: one list per type, demand (domain mask), sub-model, position and inner state."""
+    """Return the states each word may be in, and which sentences have a path; one list per kind of demand."""
     B = len(text.bounds) - 1
     subs = np.repeat(np.broadcast_to(np.asarray(sub), (B,)), np.diff(text.bounds))
     inner = text.inner if states.unlabelled_inner and demand is text.labels else np.full(len(demand), -1)

@@ -60,7 +60,7 @@ def _ambiguous(states: States, text: Text, config: PhraseHMM) -> bool:
 
 
 def _uniform_tables(states: States, sizes: tuple[int, ...]) -> PhraseTables:
-    """Return tables of equal probabilities."""
+    """Return log tables with equal probabilities for all that is allowed."""
     zero = PhraseTables.zeros(states, sizes)
     inner = log_uniform(states.inner_moves()) if states.unlabelled_inner else zero.inner
     return PhraseTables(
@@ -88,7 +88,7 @@ def estimate(counts: PhraseTables, pseudo: PhraseTables, states: States) -> Phra
 
 
 def pseudo_counts(counts: PhraseTables, states: States, config: PhraseHMM) -> PhraseTables:
-    """Return what each m-estimate adds to the counts."""
+    """Return the pseudo-counts that the m-estimates add, in the shapes of the tables."""
     inner = INNER_M * np.exp(log_uniform(states.inner_moves())) if states.unlabelled_inner else counts.inner
     emissions = tuple(
         config.emission_weight * len(table) * _background(table, states, config) for table in counts.emissions

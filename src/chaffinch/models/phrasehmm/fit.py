@@ -150,7 +150,7 @@ def _fit_discriminative(
 
 
 def split(groups: Sequence[str], share: float, seed: int) -> tuple[list[int], list[int]]:
-    """Return the numbers of sentences to learn from and to hold out: whole groups, about that share of them."""
+    """Return numbers of sentences to learn from and to hold out: whole groups, about `share` of these, at least one."""
     names = sorted(set(groups))
     drawn = np.random.default_rng(seed).permutation(len(names))[: max(round(share * len(names)), 1)]
     out = {names[n] for n in drawn.tolist()}

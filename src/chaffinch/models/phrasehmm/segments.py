@@ -107,7 +107,7 @@ def _parser() -> Tagger:
 
 
 def segments(doc: Document, first: int, end: int, representation: Representation) -> list[Segment]:
-    """Return the segments of a sentence's tokens `first` to `end`, in order, each token in exactly one.
+    """Return the segments of tokens `first` to `end`, by document numbers, in order, each token in exactly one.
 
     "phrase": the chunks, and every word outside them by itself with the class of its part of speech; "pos": every
     word with its part of speech; "token": every word, all of one type. A chunk over the sentence's end is cut there.

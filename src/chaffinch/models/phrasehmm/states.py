@@ -51,7 +51,7 @@ class States:
     def of(
         cls, seen: Iterable[tuple[int, str, int, int]], domains: tuple[str, ...], copies: int, unlabelled_inner: int = 0
     ) -> States:
-        """Return the states of the combinations seen: sub-model, type, label and zone."""
+        """Return the states of the combinations (sub-model, type, label, zone) seen, each `copies` times."""
         rows = sorted(set(seen))
         types = tuple(sorted({kind for _, kind, _, _ in rows}))
         number = {kind: n for n, kind in enumerate(types)}

@@ -77,7 +77,7 @@ def _strip_plural(word: str) -> str:
 
 
 def _strip_past(word: str) -> str:
-    """Apply step 1b: strip "ed" and "ing"."""
+    """Apply step 1b: "eed" to "ee" after a long stem; strip "ed" and "ing" after a vowel, and repair the stem."""
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
     for suffix in ("ed", "ing"):

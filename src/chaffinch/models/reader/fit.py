@@ -83,7 +83,7 @@ def fit(
 
 
 def lessons_of(seen: tuple[Inputs, Ints], most: int, rng: np.random.Generator) -> Iterator[Lesson]:
-    """Yield a document, given as inputs and the labels of its tokens, cut into windows of random lengths."""
+    """Yield a document's windows of random lengths up to `most` pieces, with the labels of tokens that begin there."""
     inputs, labels = seen
     at, size = 0, len(inputs)
     while at < size:
@@ -105,7 +105,7 @@ def _seen(doc: Document, layer: str, number: Mapping[str, int], vocabulary: Voca
 
 
 def build(encoder: Any, config: Reader, labels: int) -> Any:
-    """Return the network to fine-tune: the layers to keep, tables for case, shape and gap of pieces, a linear layer."""
+    """Return the network to fine-tune: the encoder's chosen layers, tables of shape, gap and length, a linear layer."""
     import torch
 
     H = int(encoder.config.hidden_size)
@@ -129,7 +129,7 @@ def build(encoder: Any, config: Reader, labels: int) -> Any:
 
 
 def scores(network: Any, lessons: Sequence[Lesson], vocabulary: Vocabulary) -> Any:
-    """Return (first pieces of all windows, L) the scores of labels, as a tensor."""
+    """Return (first pieces of all windows, L) scores of labels, as a tensor with gradients."""
     import torch
 
     columns, mask = _pad(lessons, vocabulary)

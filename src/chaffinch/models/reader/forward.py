@@ -47,7 +47,7 @@ class Quantised:
 
     @classmethod
     def of(cls, matrix: NDArray[Any], *, axis: int) -> Quantised:
-        """Return the nearest such matrix; a scale is found over `axis`, 0 for matrices and 1 for tables.
+        """Return the nearest matrix of 8-bit steps, its scales found over `axis` (0 for matrices, 1 for tables).
 
         >>> Quantised.of(np.array([[1.0, -4.0], [0.5, 2.0]]), axis=0).values.tolist()
         [[127, -127], [64, 64]]
@@ -153,7 +153,7 @@ class Network:
         return len(self.positions)
 
     def embed(self, window: Window) -> Floats32:
-        """Return (n, H) the sum of what is known of each piece, normalised."""
+        """Return (n, H) the normalised sum of each piece's word, position, shape, gap and length vectors."""
         x = self.words.rows(window.columns[0])
         x += self.positions[: len(x)]
         for table, values in zip(self.beside, window.columns[1:], strict=True):

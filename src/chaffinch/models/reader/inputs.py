@@ -62,7 +62,7 @@ class Inputs:
 
 
 def windows_of(pieces: int, most: int, overlap: int) -> list[PieceWindow]:
-    """Return windows of at most `length` pieces over a document; neighbours share at least `overlap` pieces.
+    """Return windows of at most `most` pieces that share at least `overlap`; each piece is owned by one of them.
 
     Windows are of like length. A piece takes the window in which it is farther from an edge.
 

@@ -96,7 +96,7 @@ class Model:
 
 
 def load(path: str | Path) -> Model:
-    """Return the reader of a file; ModelError if it is none."""
+    """Return the reader of a file; ModelError if the file holds another kind of model or is damaged."""
     found = bundle.load(path)
     if found.manifest.kind != KIND:
         raise ModelError(f"is a model of kind {found.manifest.kind!r}, not a reader", path=bundle.find(path))
@@ -107,7 +107,7 @@ def load(path: str | Path) -> Model:
 
 
 def softmax(scores: forward.Floats32) -> Floats:
-    """Return (m, L) rows that sum to 1.
+    """Return (m, L) the softmax of each row.
 
     >>> softmax(np.zeros((1, 2), np.float32)).tolist()
     [[0.5, 0.5]]

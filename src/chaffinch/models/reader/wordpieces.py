@@ -120,7 +120,7 @@ class Vocabulary:
 
 
 def split_words(text: str) -> Iterator[Word]:
-    """Yield the words of a text: runs of letters and digits, and every punctuation mark and ideograph by itself.
+    """Yield words with the places of their letters: runs of letters and digits; marks and ideographs alone.
 
     >>> [word.letters for word in split_words("O'Néill, 5mg")]
     ['o', "'", 'neill', ',', '5mg']

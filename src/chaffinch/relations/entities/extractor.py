@@ -90,7 +90,7 @@ class Extractor:
             yield replace(doc, relations=others + found)
 
     def score_candidates(self, docs: Iterable[Document]) -> Iterator[list[tuple[Candidate, float]]]:
-        """Yield for each document all candidates with the probability that the relation holds."""
+        """Yield each document's (candidate, probability that the relation holds) pairs, read in batches."""
         number = PieceNumbers()
         batch: list[Document] = []
         for doc in docs:

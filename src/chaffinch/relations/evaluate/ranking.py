@@ -65,7 +65,7 @@ def precision_at(pr_curve: Curve, recall: float) -> float:
 
 
 def best_threshold(scores: Floats, right: Bools, gold: int | None = None) -> float:
-    """Return the threshold with the largest F1, halfway to the next lower score; 0.5 if nothing is right."""
+    """Return the threshold of largest F1, halfway to the next lower score (or 0); 0.5 if nothing is right."""
     pr_curve = points(scores, right, gold)
     f1 = harmonic(pr_curve)
     if not len(f1) or f1.max() == 0:

@@ -106,7 +106,7 @@ class Summary:
 
 
 def kept_words(floor: int) -> str:
-    """Return a sentence on which words of the training documents the model file holds."""
+    """Return a sentence: which training words the model file holds; below a floor of 2, with a warning."""
     if floor > 1:
         return f"The model file holds words that {floor} documents or more have (floor {floor})."
     return (

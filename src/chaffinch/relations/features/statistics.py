@@ -13,7 +13,7 @@ BEGIN, END = "BEGIN", "END"
 
 
 def features(frame: Frame) -> list[str]:
-    """Return one name for each `state > state` and each `state: word` on the path."""
+    """Return one name per transition `state > state` and per `state: word`, over all segments of the sentence."""
     out, before, stems, sense = [], BEGIN, frame.stems, frame.sense
     for part in frame.parts:
         state = state_of(frame, part)
@@ -25,7 +25,7 @@ def features(frame: Frame) -> list[str]:
 
 
 def state_of(frame: Frame, part: Part) -> str:
-    """Return the state of a segment: type and arguments, or type and zone."""
+    """Return a segment's type with the numbers of its arguments, or with "before", "between" or "after"."""
     kind, first, end = part
     order = frame.order
     if end <= order[0]:

@@ -144,7 +144,7 @@ def confidence_of(calibration: Platt | None, reading: PhraseReading) -> float:
 
 
 def right_ones(found: Sequence[Key], stated: Set[Key], *, exact: bool) -> list[bool]:
-    """Return for each tuple of offsets whether it matches a stated one; each stated tuple matches once.
+    """Return whether each tuple equals a stated one (not `exact`: or contains it); each stated one counts once.
 
     If not `exact`, offsets that contain the stated ones match, as published: segments are wider than arguments.
 
@@ -176,7 +176,7 @@ def _piece(doc: Document, line: Line, span: Span) -> int | None:
 def assemble_tuples(
     doc: Document, line: Line, reading: PhraseReading, schema: Schema, config: Extraction, *, model: Model | None = None
 ) -> list[Tuple]:
-    """Return the tuples of a reading; none if the model does not find the relation in the sentence."""
+    """Return a reading's tuples of spans by the config's pairing, all different; [] if it was not extracted."""
     if not reading.extracted:
         return []
     found = [_arguments(doc, line, reading, role, schema, config) for role in range(len(schema.roles))]

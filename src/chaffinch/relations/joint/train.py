@@ -32,7 +32,7 @@ LEVELS = (0.05, 0.1, 0.2, 0.3, 0.5)  # probabilities from which a segment is an 
 
 
 def train_joint(docs: Iterable[Document], schema: Schema, config: Extraction | None = None) -> JointExtractor:
-    """Train an extractor that finds arguments itself; DataError unless some sentences state the relation, some not.
+    """Train an extractor that finds arguments itself, held-out calibrated; DataError unless some sentences relate.
 
     Tuples whose mentions lie in different sentences are not used; `across` counts them. The representation "auto" is
     chosen by cross-validation over documents.

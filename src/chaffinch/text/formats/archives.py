@@ -104,7 +104,7 @@ def open_gzip(stream: BinaryIO, packed: int) -> BinaryIO:
 
 
 def open_plain_file(path: str, size: int | None = None) -> BinaryIO:
-    """Open a plain file; OSError if it is a pipe or device, or had a size and is empty now.
+    """Open a file to read; OSError unless it is a plain file, or if `size` was above 0 and it is empty now.
 
     Reading a pipe or a device could block for ever.
     """
@@ -178,7 +178,7 @@ class _Members:
 
 
 def _add_zip(stream: BinaryIO, members: _Members) -> None:
-    """Read all members of a zip file, one failure apart from the others; report bytes that its directory omits."""
+    """Read all members of a zip file, failures one by one as unread; also report bytes its directory omits."""
     with zipfile.ZipFile(stream) as archive:
         for info in archive.infolist():
             if info.is_dir() and not info.file_size:
@@ -226,7 +226,7 @@ def _covers_file(stream: BinaryIO, infos: Sequence[zipfile.ZipInfo], directory: 
 
 
 def _descriptor_size(content: bytes, info: zipfile.ZipInfo) -> int:
-    """Return the size of the record that repeats a member's checksum and sizes after its bytes, or 0."""
+    """Return the size of the record after a member that repeats its checksum and sizes; 0 if there is none."""
     for mark, form in _DESCRIPTORS:
         record = content[len(mark) : len(mark) + form.size]
         expected = (info.CRC, info.compress_size, info.file_size)
@@ -236,7 +236,7 @@ def _descriptor_size(content: bytes, info: zipfile.ZipInfo) -> int:
 
 
 def _add_tar(stream: BinaryIO, members: _Members) -> None:
-    """Add the members of a tar file, read from front to end; raise ReadError where the rest cannot be read."""
+    """Add the members of a tar file, read from front to end; raise ReadError or OSError if its end is damaged."""
     ends: list[str] = []
     start = stream.read(6)
     stream.seek(0)

@@ -213,7 +213,7 @@ class WriteOptions:
         return columns if self.keep_columns and columns is not None and columns.format == form else None
 
     def spans(self, doc: Document) -> tuple[Span, ...]:
-        """Return the spans of the layer to write; count the document's other layers as lost."""
+        """Return the spans of the layer to write; count other layers, and a name other than gold, as lost."""
         chosen = doc.layer(self.layer)
         name = self.layer or ("gold" if "gold" in doc.layers or len(doc.layers) != 1 else next(iter(doc.layers)))
         others = [spans for other, spans in doc.layers.items() if other != name]
@@ -305,7 +305,7 @@ class Format(Protocol):
 
 @contextmanager
 def atomic_output(target: Path) -> Iterator[Path]:
-    """Yield a temporary path to write to; move it to `target` at the end, or remove it if anything fails.
+    """Yield a temporary path, moved to `target` at the end, removed on failure; DataError if it cannot replace it.
 
     A file is replaced; a folder must be empty or new; a link is followed. Nothing half-written is ever seen at
     `target`, and what a process that was killed left beside it is removed.

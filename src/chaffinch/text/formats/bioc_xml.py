@@ -35,7 +35,7 @@ class BiocXml:
         return root_name(head) == "collection"
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield the documents of each file; the file is never held as a whole."""
+        """Yield a unit per document of each file, read one element at a time."""
         for file in files:
             records = (
                 Record(text_of(element.find("id")), line_of(element), _record(element))

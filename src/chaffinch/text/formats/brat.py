@@ -73,7 +73,7 @@ class Brat:
         return entry.suffix == ".ann" and (not start or _LINE.match(start) is not None)
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield one document per .txt file; without an .ann file beside it, it has no layer."""
+        """Yield a unit per .txt file, with its .ann file's layer if there is one; a lone .ann file fails."""
         texts = {file.stem: file for file in files if file.suffix != ".ann"}
         annotations = {file.stem: file for file in files if file.suffix == ".ann"}
         for stem, file in texts.items():
@@ -86,7 +86,7 @@ class Brat:
                 yield failing_unit(file.name, error)
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a .txt and an .ann file per document, named by its id; no .ann file for a document without layers."""
+        """Write a folder of a .txt and, if it has layers, an .ann file per document, named by id; return the number."""
         target.mkdir()
         count = 0
         for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)

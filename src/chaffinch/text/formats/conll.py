@@ -98,7 +98,7 @@ class ColumnFormat:
     can: ClassVar[Capabilities] = Capabilities("stream", 4, needs_tokens=True, cuts=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Recognise rows of equal width of which nine in ten end in a tag; any scheme counts as IOB2."""
+        """Tell whether rows have equal width and nine in ten end in a tag; only IOB2 ever recognises."""
         if self.scheme != "IOB2":
             return False
         lines = head.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
@@ -116,7 +116,7 @@ class ColumnFormat:
             yield from record_units(file, _blocks(file, name, options), partial(_document, options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write one file in the layout of the first document; a single document named like the file gets no mark."""
+        """Write a file in the first document's layout, with marks unless it is one named so; return the count."""
         waiting = iter(documents)
         ahead = list(islice(waiting, 2))
         stem = str(PurePosixPath(target.name).with_suffix(""))

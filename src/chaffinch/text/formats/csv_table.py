@@ -64,7 +64,7 @@ class Table:
     can: ClassVar[Capabilities] = Capabilities("row", 4, exact=True, columns=True, variants=((".tsv", "tsv"),))
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Recognise a header with a text column over rows as wide; other suffixes than .csv need an id column too."""
+        """Tell whether a text column heads rows of its width; other suffixes than .csv also need an id column."""
         if self.delimiter != ",":
             return False
         lines = [line + "\n" for line in head.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")]
@@ -87,7 +87,7 @@ class Table:
             yield from _row_units(file, chosen[index], partial(default_id, files), options)
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a header and one row per document, with every column that any document needs."""
+        """Write a header of all columns used and one row per document; count absent fields; return the number."""
         count = 0
         columns: dict[str, str] = {}  # in the order of their first use
         with spool(target.parent) as rows, target.open("w", encoding="utf-8", newline="") as stream:
@@ -169,7 +169,7 @@ def _choose(wanted: ColumnChoice, file: Entry) -> ChosenColumns:
 def _row_units(
     file: Entry, chosen: ChosenColumns | str, make_id: Callable[[Entry, int], str], options: ReadOptions
 ) -> Iterator[Unit]:
-    """Yield a unit per row below the header; if the header cannot be read, each of them fails."""
+    """Yield a unit per row below the header, its id from `make_id`; a damaged file ends in a failing unit."""
     header: _Header | None = None
     index = 0
     try:

@@ -63,7 +63,7 @@ class Doccano:
     can: ClassVar[Capabilities] = Capabilities("line", 2, exact=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Recognise objects with a text and fields of doccano: "label" lists, start_offset in entities, comments."""
+        """Tell whether the first object has a text and doccano's label lists, start_offset entities or Comments."""
         record = first_object(entry, head)
         if record is None or not isinstance(record.get("text", record.get("data")), str) or "layers" in record:
             return False

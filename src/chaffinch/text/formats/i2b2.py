@@ -80,7 +80,7 @@ class Records:
     can: ClassVar[Capabilities] = Capabilities("file", exact=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Recognise XML with <TEXT> just below the root; MEDDOCAN if the root or a TYPE of it is Spanish."""
+        """Tell whether <TEXT> is just below the XML root, and it is Spanish (MEDDOCAN) as this format is, or not."""
         root = root_name(head)
         if not root or re.search(rb"<" + re.escape(root.encode()) + rb"[^>]*>\s*<TEXT\b", head) is None:
             return False
@@ -92,7 +92,7 @@ class Records:
         return file_units(files, partial(self._parse, options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write one file per document, named by its id."""
+        """Write a folder with one .xml file per document, named by its id; return the number of documents."""
         target.mkdir()
         count = 0
         for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)

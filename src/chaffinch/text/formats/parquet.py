@@ -147,7 +147,7 @@ def _row(doc: Document) -> dict[str, Any]:
 
 
 def _write_columns(documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-    """Write documents with the columns they came with: texts and ids under their names, meta fields as real columns."""
+    """Write documents under the names of their own columns, meta fields as typed columns; return the number."""
     pa, pq = _pyarrow()
     kinds: dict[str, set[type]] = {}
     with spool(target.parent) as rows:
@@ -265,7 +265,7 @@ def _document(
 
 
 def _kind_of(pa: Any, schema: Any) -> _Kind:
-    """Return the kind of a file: ours if it has a map of layers, words if it has a list of words and no text."""
+    """Return "native" with a map of layers, "tokens" with a list of strings and no text column, else "other"."""
     names = [name.lower() for name in schema.names]
     if "layers" in schema.names and pa.types.is_map(schema.field("layers").type):
         return "native"

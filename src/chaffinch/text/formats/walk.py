@@ -139,7 +139,7 @@ def _is_folder(item: os.DirEntry[str]) -> bool:
 
 
 def _items_of_file(path: str, name: str) -> InputTree:
-    """Return the members of an archive, or else the file itself, decompressed if .gz."""
+    """Return an archive's members, a .gz file decompressed, or the file; other packed files as unread."""
     if is_archive(name):
         return read_archive(path, name)
     if is_other_packed(name):

@@ -37,7 +37,7 @@ class Redrawer:
 
     @classmethod
     def of(cls, docs: Iterable[Document], layer: str = "gold") -> Redrawer:
-        """Return one that lends what these notes have."""
+        """Return a redrawer that lends the notes' identifiers of borrowable labels, and all listed jobs."""
         lent: defaultdict[str, list[str]] = defaultdict(list)
         for doc in docs:
             for span in doc.layer(layer):
@@ -47,7 +47,7 @@ class Redrawer:
         return cls(Policy.read(POLICY), dict(lent))
 
     def __call__(self, doc: Document, rng: np.random.Generator, layer: str = "gold") -> Marked:
-        """Return the note with other identifiers; the same one is the same everywhere."""
+        """Return the note with identifiers redrawn by a random secret, equal ones of a label alike."""
         secret = Secret(rng.bytes(32).hex().encode())
         acted = replace_identifiers(doc, layer, self.policy, secret)
         drawn, edits = dict[tuple[str, str], str](), list[Edit]()

@@ -96,7 +96,7 @@ def scan(note: Marked, rng: np.random.Generator) -> Marked:
 
 
 def reflow(note: Marked, rng: np.random.Generator) -> Marked:
-    """With other lines: most joined, or broken at a width, or without empty ones and runs of blanks."""
+    """Return a note with other lines, by chance: most joined, broken at a width, or without empty lines."""
     way = int(rng.integers(3))
     if way == 0:
         breaks = _BREAK.finditer(note.text)
@@ -115,7 +115,7 @@ def reflow(note: Marked, rng: np.random.Generator) -> Marked:
 
 
 def drop_marks(note: Marked, rng: np.random.Generator) -> Marked:
-    """Return a note without most punctuation marks outside identifiers."""
+    """Return a note without about 70 % of the punctuation marks outside identifiers."""
     edits = []
     for found in _MARKS.finditer(note.text):
         if rng.random() < 0.7 and not note.inside(found.start()):

@@ -40,7 +40,7 @@ def say_number(digits: str, rng: np.random.Generator) -> str:
 
 
 def say_date(text: str, rng: np.random.Generator) -> str | None:
-    """Return a date in digits in words, the month first; None if it is none.
+    """Return a date of digits in words, month first, two-digit years as 20xx; None if it is none.
 
     >>> say_date("02/21/2024", np.random.default_rng(2))
     'february twenty first twenty twenty four'

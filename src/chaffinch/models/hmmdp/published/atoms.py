@@ -118,7 +118,7 @@ def _zero_scores(shape: Shape) -> Scores:
 
 
 def _seed_atoms(base: Globals, counts: Counts) -> Atoms:
-    """Return q with one atom per row and sub-tag, the commonest first, weighted by its tokens, and as many free."""
+    """Return q with an atom per row and sub-tag, the commonest first, weighted by its tokens, then free ones."""
     pi, into = base.by_state([sticks.mean_pi for sticks in base.sticks]), []
     for tag, block in enumerate(base.shape.blocks()):
         rows = np.flatnonzero(base.shape.occurs[base.shape.tags, tag])

@@ -70,7 +70,7 @@ def pad_sentences(part: Sentences, tables: LogTables, emissions: Emissions) -> P
 
 
 def sweep_states(part: Sentences, padded: PaddedSentences, tables: LogTables, sweeps: int) -> Floats:
-    """Return the weights of states (N, W) after that many sweeps, or when they are stable."""
+    """Return (N, W) state weights after `sweeps` mean-field sweeps from the best path, or once they are stable."""
     emit = padded.emit.copy()
     emit[padded.first] += tables.start[padded.states[padded.first]]
     best = viterbi(_batch(part, padded, tables)).states

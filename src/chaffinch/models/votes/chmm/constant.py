@@ -37,7 +37,7 @@ def tables_of(model: Model, vote_matrix: VoteMatrix, *, iid: bool) -> TokenTable
 
 
 def observe(model: Model, vote_matrix: VoteMatrix) -> TokenInput:
-    """Return the votes as states, with the model's log-likelihood of each token."""
+    """Return the votes as symbols over the model's states with powers, and the model's log-likelihood of each token."""
     seen, K = multihmm_votes.observe(vote_matrix), len(model.tables.trans)
     said = seen.votes[seen.rows].astype(np.int64)
     symbols = np.eye(K + 1)[np.where(said < 0, K, said)]

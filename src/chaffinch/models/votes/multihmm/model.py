@@ -46,7 +46,7 @@ class Model:
     trace: Floats  # the objective of EM, log-likelihood plus log prior, before each pass
 
     def select_votes(self, vote_matrix: VoteMatrix) -> VoteMatrix:
-        """Return the votes of the model's sources; raise DataError if labels or rules differ."""
+        """Return the votes of the model's sources; DataError if labels or rules differ, or a source is missing."""
         if vote_matrix.names != self.names or vote_matrix.rules != self.rules:
             raise DataError(
                 f"votes have {len(vote_matrix.names)} labels and {len(vote_matrix.rules)} linking rules; the model "

@@ -206,7 +206,7 @@ def drop_sources(tables: VoteTables, silent: Bools) -> VoteTables:
 
 
 def first_counts(states: Ints, seen: VotePatterns, bounds: Ints, K: int) -> VoteCounts:
-    """Return the counts of given states (T,), as if they were the truth."""
+    """Return the counts of votes, moves and soft votes if these states (T,) were the truth."""
     before = np.append(0, states[:-1])[: len(states)]
     before[bounds[:-1][bounds[:-1] < len(states)]] = 0
     soft = {

@@ -41,7 +41,7 @@ U = np.uint64
 
 @kernel()
 def name_keys(codes: Codes, ends: NDArray[np.int64], view: int, out: Keys) -> None:
-    """Write to out[n] the key of the n-th name of a view; `ends` (F+1,) are positions among the codes."""
+    """Write to out[n] the key (never 0) of name n, codes[ends[n]:ends[n + 1]], of a view."""
     for n in range(len(ends) - 1):
         key = U(view)
         for p in range(ends[n], ends[n + 1]):
@@ -57,7 +57,7 @@ def join(key: np.uint64, pieces: Pieces, piece: int) -> np.uint64:
 
 @helper()
 def number(key: np.uint64, value: int) -> np.uint64:
-    """Return the key of a text extended by a number in decimal digits."""
+    """Return the key of a text extended by a whole number in decimal digits, with "-" if below 0."""
     if value < 0:
         key = key * BASE + U(45)
         value = -value
@@ -111,7 +111,7 @@ def word_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys) -> int:
 
 @helper()
 def state(key: np.uint64, pieces: Pieces, kind: int, begin: int, end: int, order: Places) -> np.uint64:
-    """Return the key of a text extended by the state of a segment, as `statistics.state_of` names it."""
+    """Return the key of a text extended by a segment's type and its arguments or zone, as `statistics.state_of`."""
     key = join(key, pieces, kind)
     if end <= order[0]:
         return join(key, pieces, ZONE_BEFORE)

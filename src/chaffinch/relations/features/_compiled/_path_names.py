@@ -101,7 +101,7 @@ def shape_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys) -> int:
 
 @helper()
 def between_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys) -> int:
-    """Write the keys of `paths._between`: verbs between the arguments, and links; return their number."""
+    """Write candidate n's keys of `paths._between` (verbs, links, open brackets); return their number."""
     stems, order, ending = flat.stems[flat.stem_ends[n] : flat.stem_ends[n + 1]], flat.order[n], flat.ending[n]
     tags = flat.tags[flat.tag_ends[flat.base[n]] : flat.tag_ends[flat.base[n] + 1]]
     view, k, opened, length, before = U(PATHS), 1, 0, 0, -1
@@ -153,7 +153,7 @@ def act_names(types: Places, pieces: Pieces, room: Scratch, ending: int, k: int)
 
 @helper()
 def around_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys, k: int, start: int, stop: int) -> int:
-    """Write the keys of heads before and after the path, and of prepositions on it; return the next index."""
+    """Write keys of up to 3 heads before and 2 after the path, and its prepositions, from index k; return the next."""
     base, order, ending, view = flat.base[n], flat.order[n], flat.ending[n], U(PATHS)
     stems = flat.stems[flat.stem_ends[n] : flat.stem_ends[n + 1]]
     tags = flat.tags[flat.tag_ends[base] : flat.tag_ends[base + 1]]

@@ -142,7 +142,7 @@ class _TextBuilder:
     length: int = 0
 
     def put(self, offset: int, more: object) -> None:
-        """Add a piece at its offset; DataError if it overlaps the text before it, LimitError if it is too long."""
+        """Append text at its offset, blanks in the gap; DataError if it overlaps or is no text, or LimitError."""
         gap = offset - self.length
         if gap < 0 or not isinstance(more, str):
             raise DataError(

@@ -73,7 +73,7 @@ def choose_columns(
 def choose_for_files(
     files: Sequence[Entry], choose: Callable[[Entry], ChosenColumns]
 ) -> dict[int, ChosenColumns | str]:
-    """Return by file index its columns, or why it has none; raise ConfigError if no file has any."""
+    """Return {file index: its columns, or the message why not}; ConfigError if `choose` refuses all files."""
     found: dict[int, ChosenColumns | str] = {}
     refused: list[ConfigError] = []
     for index, file in enumerate(files):

@@ -69,7 +69,7 @@ def note_layout(doc: Document, words: Sequence[str], sizes: Sequence[int], losse
 
 
 def token_runs(doc: Document, spans: Iterable[Span], losses: Losses) -> list[Run]:
-    """Return (first token, end, label) that each span touches; count spans that cut a token or touch none."""
+    """Return (first token, end, label) per span; count as lost those moved to token edges, or left out."""
     starts, ends, spans = doc.tokens[:, 0].tolist(), doc.tokens[:, 1].tolist(), list(spans)
     found = []
     for span, (first, last) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
@@ -82,7 +82,7 @@ def token_runs(doc: Document, spans: Iterable[Span], losses: Losses) -> list[Run
 
 
 def resolve_runs(found: Iterable[Run], losses: Losses) -> list[Run]:
-    """Resolve overlaps of runs, the longest first; return the runs that are kept, sorted."""
+    """Resolve overlaps, the longest run wins; return the kept runs, sorted, and count the others as lost."""
     kept: list[Run] = []
     cluster: list[Span] = []
     reach = 0

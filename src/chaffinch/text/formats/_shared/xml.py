@@ -132,7 +132,7 @@ def _refuse_parsed_entities(top: Element, where: str) -> None:
 
 
 def _syntax_error(error: etree.XMLSyntaxError, where: str) -> DataError:
-    """Return the error with kind and line only, since the parser's message may quote the text."""
+    """Return a DataError with the parser's kind and line only (no text), or LimitError for a huge element."""
     last: Any = cast(Any, error.error_log).last_error
     kind = last.type_name if last is not None else "ERR_DOCUMENT_EMPTY"
     if kind == "ERR_RESOURCE_LIMIT":
