@@ -159,7 +159,7 @@ def serve_station(options: ServeOptions) -> None:
 
 
 def server_settings(options: ServeOptions, token: str | None) -> ServerSettings:
-    """Return the settings of the server; raise ConfigError if they cannot be."""
+    """Return the settings of the server from options and token; ConfigError for a certificate or key alone."""
     if (options.tls_cert is None) != (options.tls_key is None):
         raise ConfigError("a certificate needs its key; give both --tls-cert FILE and --tls-key FILE")
     tls = None if options.tls_cert is None or options.tls_key is None else TlsFiles(options.tls_cert, options.tls_key)
@@ -186,7 +186,7 @@ def engine_settings(options: ServeOptions) -> EngineSettings:
 
 
 def run_server(factory: Any, settings: ServerSettings, options: ServeOptions, token_file: Path | None) -> None:
-    """Listen, say where, and serve until the end."""
+    """Listen at the settings' address, print it and where the token is, and serve with the options' workers."""
     listener = listen(settings)
     name = f"[{settings.host}]" if ":" in settings.host else settings.host
     scheme = "http" if settings.tls is None else "https"

@@ -96,7 +96,7 @@ class Confusion:
 
 
 def confusion(cases: Iterable[Case]) -> Confusion:
-    """Return the matrix of gold by predicted labels over cases; wrong boundaries count as matched.
+    """Return the matrix of gold by predicted labels over cases; the last row and column mean no span.
 
     >>> case = Case(0, "wrong label", Span(0, 3, "NAME"), Span(0, 3, "DATE"))
     >>> confusion([case]).matrix.tolist()

@@ -84,7 +84,7 @@ class Reliability:
 
 
 def calibration(scored: ScoredSpans, *, bins: int = 10) -> Reliability:
-    """Return mean score and share of right spans in bins of equal width, the calibration error and Brier score.
+    """Return mean score and share right by bins of equal width, calibration error, Brier score; or DataError.
 
     >>> calibration(ScoredSpans(np.array([0.8, 0.8, 0.8, 0.8]), np.array([1, 1, 1, 0]), 4)).error.__round__(3)
     0.05

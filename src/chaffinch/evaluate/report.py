@@ -114,7 +114,7 @@ def _kinds_section(found: Sequence[Case]) -> str:
 
 
 def _confusion_section(found: Confusion) -> str:
-    """Return the HTML matrix of gold by predicted labels; "" if there is one label only."""
+    """Return the HTML matrix of gold by predicted labels; "" if there is none but "no span"."""
     if len(found.labels) == 1:
         return ""
     rows = []

@@ -23,7 +23,7 @@ _MOST_TIMES = 100  # a file that unpacks to more than so many times its size is 
 
 
 def write_docbin(documents: Iterable[Document], path: str | Path, *, ents: str | None = "gold") -> int:
-    """Write documents to a DocBin file, and return how many there were.
+    """Write documents atomically to a DocBin file; return their number; DataError if a span ends inside a token.
 
     Each layer is a group of `doc.spans`; the layer `ents`, if a document has it and its spans do not overlap, is also
     `doc.ents`. Texts come back exactly. Raise DataError for a span that ends inside a token.
@@ -97,7 +97,7 @@ def _char_span(doc: Any, span: Span) -> Any:
 
 
 def _from_spacy(doc: Any, number: str, ents: str) -> Document:
-    """Return a document of ours."""
+    """Return a spaCy document as ours: spans, entities as layer `ents` if not there, tokens without spaces."""
     layers = {name: [_span(each) for each in group] for name, group in doc.spans.items()}
     if doc.ents and ents not in layers:
         layers[ents] = [_span(each) for each in doc.ents]

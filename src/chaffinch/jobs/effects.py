@@ -104,7 +104,7 @@ def _read_quietly(unit: Unit) -> Document | None:
 
 
 def _check_policy_types(job: ReleaseJob) -> None:
-    """Raise ConfigError if the policy has a rule for an additional type that neither the model nor a source finds."""
+    """Raise ConfigError for the first policy type that neither model nor source finds, if their labels are known."""
     find, policy = job.detector, job.release.policy
     if not isinstance(find, HybridDetector):
         return

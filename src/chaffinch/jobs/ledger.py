@@ -225,7 +225,7 @@ def _write_head(folder: Path, head: _Head) -> None:
 
 
 def _resume_ledger(folder: Path, settings: str, lines: BinaryIO, index: BinaryIO, results: BinaryIO) -> Ledger:
-    """Return the ledger with all earlier results; raise ConfigError if its run had other settings."""
+    """Return the ledger with all earlier results; ConfigError if of other settings, DataError if damaged."""
     first, *rest = lines.read().splitlines(keepends=True) or [b""]
     try:
         head = msgspec.json.decode(first, type=_Head)

@@ -130,7 +130,7 @@ class _Worker:
             self.requests.send_bytes(pickle.dumps([item.payload for item in batch], pickle.HIGHEST_PROTOCOL))
 
     def receive(self) -> Results | None:
-        """Return the results of the batch, or None when the worker has loaded its work; raise _WorkerDied."""
+        """Return a batch's results, None when the work is loaded; ConfigError if it cannot be, or _WorkerDied."""
         try:
             reply = pickle.loads(self.replies.recv_bytes())  # noqa: S301  (the pipe of our own worker)
         except (EOFError, OSError):

@@ -215,7 +215,7 @@ def _unpack_result(content: bytes, number: int, origin: Origin, job: ReleaseJob)
 def _process_job(
     job: ReleaseJob, gathered: Gathered, ledger: Ledger, stack: ExitStack, *, workers: int, tick: Tick
 ) -> _Processed:
-    """Process the batches that have no results yet, into the ledger."""
+    """Process the batches that have no results yet into the ledger; return it with the withheld results."""
     key, salt = job.vault.key, ledger.notes.get("salt", "")
     seal = None if key is None else Seal.new(key, bytes.fromhex(salt))
     withheld = stack.enter_context(SealedRecords(job.output.parent))

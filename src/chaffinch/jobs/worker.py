@@ -53,7 +53,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def work_until_the_end(source: Connection, replies: int) -> None:
-    """Process the batches that come through one pipe, and send their results through the other."""
+    """Process batches from one pipe, send results through the other; at its end exit the process."""
     turn_off_core_dumps()
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means

@@ -90,7 +90,7 @@ def to_bytes(x: Floats32) -> ByteRows:
 
 
 def multiply(rows: ByteRows, matrix: ByteMatrix) -> Ints32:
-    """Return (at least n, at least M) the exact sums of products of bytes.
+    """Return rows times matrix as exact 32-bit sums of products of bytes, perhaps padded beyond (n, M).
 
     >>> matrix = pack(np.array([[1, -2], [3, 4]], np.int8), np.ones(2, np.float32), np.zeros(2, np.float32))
     >>> multiply(to_bytes(np.array([[255.0, 0.0]], np.float32)), matrix)[0, :2].tolist()

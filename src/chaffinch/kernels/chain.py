@@ -21,7 +21,7 @@ def forward_backward(lattice: Lattice, *, pairs: bool = True) -> Posterior[float
 @overload
 def forward_backward(lattice: Batch, *, pairs: bool = True) -> Posterior[Floats]: ...
 def forward_backward(lattice: Lattice | Batch, *, pairs: bool = True) -> Posterior[float] | Posterior[Floats]:
-    """Return the posterior: log Z, state marginals, and pair marginals summed over positions.
+    """Return log Z, state marginals, and pair marginals summed over positions; InfeasibleError without a path.
 
     State marginals have the shape of `emit`; a lattice without any possible path raises `InfeasibleError`. With
     `pairs=False`, which saves a third of the time, pair marginals have the shape (0, 0).
@@ -51,7 +51,7 @@ def log_partition(lattice: Lattice) -> float: ...
 @overload
 def log_partition(lattice: Batch) -> Floats: ...
 def log_partition(lattice: Lattice | Batch) -> float | Floats:
-    """Return log Z alone: a float, or (B,) for a batch.
+    """Return log Z alone: a float, or (B,) for a batch; InfeasibleError if no path is possible.
 
     >>> round(log_partition(Lattice(np.zeros(2), np.zeros((2, 2)), np.zeros((3, 2)), np.zeros(2))), 9)
     2.079441542

@@ -19,7 +19,7 @@ def viterbi(lattice: Lattice) -> Path[float]: ...
 @overload
 def viterbi(lattice: Batch) -> Path[Floats]: ...
 def viterbi(lattice: Lattice | Batch) -> Path[float] | Path[Floats]:
-    """Return the best path and its score; of equal predecessors the lowest state wins.
+    """Return the best path and its score, of equal predecessors the lowest state; InfeasibleError without a path.
 
     >>> lattice = Lattice(np.zeros(2), np.array([[0., -2.], [-2., 0.]]), np.array([[0., 1.], [.5, 0.]]), np.zeros(2))
     >>> path = viterbi(lattice)

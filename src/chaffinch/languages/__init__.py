@@ -113,7 +113,7 @@ def hidden_words(words: Iterable[str]) -> frozenset[str]:
 
 @cache
 def lines(language: str, name: str) -> tuple[str, ...]:
-    """Return the entries of a list of a shipped language, such as `lines("en", "protected/drugs")`.
+    """Return the entries of a shipped language's list, such as `lines("en", "protected/drugs")`; () if there is none.
 
     Blank lines and lines that begin with "# " are left out; a list may be a .txt or a .txt.gz. A list that a language
     does not have is empty.

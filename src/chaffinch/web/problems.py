@@ -62,7 +62,7 @@ def problem_of(error: BaseException, request_id: str) -> Problem:
 
 
 def _code_of(error: ChaffinchError) -> str:
-    """Return the code of one of our errors."""
+    """Return the code of one of our errors: too_large, not_installed, bad_data, or else bad_request."""
     if isinstance(error, LimitError):
         return "too_large"
     if isinstance(error, MissingExtraError):

@@ -250,7 +250,7 @@ def _write(docs: Iterable[Document], output: Path, to: str | None, source: Path)
 
 
 def _read_tuples(path: Path) -> list[list[str]]:
-    """Read known tuples: lines of names with tabs between; raise DataError if the file is not UTF-8."""
+    """Read known tuples: lines of names with tabs between, blank ones left out; DataError if not readable UTF-8."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeError):

@@ -44,7 +44,7 @@ def mean(softs: Sequence[Soft]) -> Soft:
 
 
 def by_rules(docs: Iterable[Document], lists: WordLists) -> Soft:
-    """Return soft labels without a model: 0.08 per person label for capitalised words that may be names, else 0.003."""
+    """Return soft labels without a model: `NAMELIKE` per person label for likely names, else `OTHERWISE`."""
     words = [word for doc in docs for word in doc.words()]
     values = np.full((len(words), 1 + len(NAMES)), OTHERWISE)
     maybe = [word[:1].isupper() and len(word) > 2 and word.isalpha() and lists.is_name(word) for word in words]

@@ -102,7 +102,7 @@ def digest(folder: Path) -> str:
 
 
 def load_encoder(path: str | Path | None = None) -> Pretrained:
-    """Load the encoder of a folder, or the packaged MiniLM; MissingExtraError without torch or transformers."""
+    """Load a folder's encoder, or the packaged MiniLM; MissingExtraError without torch, ModelError if unreadable."""
     folder = find(path)
     with _quiet() as transformers:
         try:

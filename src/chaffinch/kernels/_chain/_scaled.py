@@ -195,7 +195,7 @@ def finish(layout: BatchLayout, messages: Messages, b: int, log_total: float) ->
 
 @helper()
 def end_sequence(layout: BatchLayout, scaled: Scaled, messages: Messages, b: int) -> None:
-    """Put the end potentials of the last token's states where its marginals will be."""
+    """Put the last token's scaled end potentials where its marginals will be; add their log scale to log Z."""
     n = layout.bounds[b + 1] - 1
     row = messages.states[layout.at[n] : layout.at[n + 1]]
     for j in range(row.size):

@@ -178,7 +178,7 @@ def _step_lanes(back: Floats, before: Floats, best: Floats, top: Floats) -> None
 def _trace_lane(
     layout: BatchLayout, logs: LogPotentials, result: BestPaths, lanes: ViterbiLanes, b: int, lane: int
 ) -> None:
-    """Find the score and the states of sequence b, from the last token to the first."""
+    """Put the best score and states of sequence b into `result`, last token first; score -inf without a path."""
     lo, T, step = layout.bounds[b], lanes.lengths[lane], logs.end
     result.score[b] = -np.inf
     for t in range(T - 1, -1, -1):

@@ -144,7 +144,7 @@ def best_other(T: int, score: Singles, moves: Singles, states: States, work: Wor
 
 @helper()
 def path_score(T: int, score: Singles, moves: Singles, states: States, path: Places) -> Scalar:
-    """Return the score of one path."""
+    """Return the score of one path: start, end and moves between its states, and each token's score."""
     K, W = states.K, states.W
     total = moves[K * W + path[0]] + moves[(K + 1) * W + path[T - 1]] + score[path[0]]
     for t in range(1, T):

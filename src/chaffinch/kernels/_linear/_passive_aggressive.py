@@ -88,7 +88,7 @@ def _put(gap: Gap, cell: int, sign: int) -> int:
 
 @helper()
 def _put_row(gap: Gap, row: int, states: States, right: int, wrong: int) -> int:
-    """Add a weight row: the right state's column +1, the wrong one's -1, and their shared columns likewise."""
+    """Add +1 to the right state's cell of a row, -1 to the wrong one's, likewise shared; return the squares' growth."""
     at = row * states.W
     grown = _put(gap, at + right, 1) + _put(gap, at + wrong, -1)
     plus, minus = states.shared[right], states.shared[wrong]
@@ -99,7 +99,7 @@ def _put_row(gap: Gap, row: int, states: States, right: int, wrong: int) -> int:
 
 @helper()
 def _put_token(gap: Gap, seen: SparseInput, s: int, t: int, states: States, right: int, wrong: int) -> int:
-    """Add every feature of a token: with the right state +1, with the wrong one -1."""
+    """Add every feature of a token, +1 with the right state, -1 with the wrong; return the squared length's growth."""
     grown, n = 0, seen.begins[s] + t
     for j in range(max(n - REACH, seen.begins[s] - 1), min(n + REACH, seen.ends[s]) + 1):
         v = seen.types[j]
@@ -116,7 +116,7 @@ def _put_token(gap: Gap, seen: SparseInput, s: int, t: int, states: States, righ
 
 @helper()
 def _put_moves(gap: Gap, T: int, states: States, path: Places, sign: int) -> int:
-    """Add `sign` to every move of a path, its first and last included."""
+    """Add `sign` to every move of a path, first and last included; return the growth of the squared length."""
     K, W, grown, before = states.K, states.W, 0, states.K
     for t in range(T + 1):
         cell = before * W + int(path[t]) if t < T else (K + 1) * W + before

@@ -104,7 +104,7 @@ class _Run:
         return model, kappa
 
     def choose_start(self, problem: Problem, kappa: float) -> ascent.Optimum:
-        """Return the start of the long climb: the best of several short climbs, or first weights."""
+        """Return the best of short climbs or first weights; if some are untagged, climbed on the tagged alone."""
         rng, untagged = np.random.default_rng(self.config.seed), self.evidence.untagged
         starts = [problem.start(rng) for _ in range(self.config.restarts)]
         best = ascent.Optimum(starts[0], -np.inf, (), 0)

@@ -64,7 +64,7 @@ class Ground:
 
     @classmethod
     def of(cls, config: ClassHMM, evidence: Evidence) -> Ground:
-        """Observe the task's documents with the features of the settings; derive states and which tokens may take."""
+        """Observe the task's documents with the settings' features; derive states, and those each token may take."""
         plain, spc = evidence.plain, config.states_per_class
         subs = (config.outside_states or spc, *[spc] * (len(plain.tags) - 1))
         labels = Labels(plain.names, plain.scheme, subs=subs)

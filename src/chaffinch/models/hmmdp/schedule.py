@@ -42,7 +42,7 @@ class TrainingRun:
         return self._ready[1]
 
     def run(self, shape: Shape, priors: Priors, emissions: Emissions) -> tuple[Globals, Counts]:
-        """Train until the bound stops rising or the passes are done; an interrupt returns the latest result."""
+        """Train until the bound stops rising or passes end; return (q, counts), also when interrupted."""
         try:
             q, counts = self.initialise(shape, priors, emissions, np.random.default_rng(self.config.seed))
             for done in range(1, self.config.passes + 1):

@@ -68,7 +68,7 @@ class Abbreviations(SourceKind):
         return sorted({*found, *(Span(long.start, long.end, label) for long, _, label in labelled if self.label)})
 
     def hint(self, docs: Sequence[Document]) -> str:
-        """Return why it may have found nothing in the documents."""
+        """Return why it may have found nothing in the documents; "" if it cannot tell."""
         return hint_of_basis(docs, self.on)
 
     def _label_pairs(self, doc: Document, candidates: Iterable[Pair]) -> Iterator[tuple[Span, Span, str]]:
@@ -130,7 +130,7 @@ class History(SourceKind):
         return [span for span, (first, end) in ranges if self.everywhere or not any(taken[first:end])]
 
     def hint(self, docs: Sequence[Document]) -> str:
-        """Return why it may have found nothing in the documents."""
+        """Return why it may have found nothing in the documents; "" if it cannot tell."""
         return hint_of_basis(docs, self.on)
 
     def _strings(self, doc: Document, keys: Sequence[Key]) -> tuple[dict[Key, str], list[bool]]:

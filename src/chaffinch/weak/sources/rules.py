@@ -71,7 +71,7 @@ class Regex(SourceKind):
         return f"{which} is the span, not the whole match; write (?:…) for a group that only alternates, or (?P<span>…)"
 
     def hint(self, docs: Sequence[Document]) -> str:
-        """Return why it may have found nothing in the documents."""
+        """Return why it may have found nothing in the documents; "" if it cannot tell."""
         if not self.ignore_case and any(map(replace(self, ignore_case=True), docs)):
             return "it would find spans with ignore_case = true"
         if "\\\\" in self.pattern:
@@ -123,7 +123,7 @@ class Lexicon(SourceKind):
         return [Span(start, end, self.label) for start, end in phrases_in(doc.text, self._lexicon)]
 
     def hint(self, docs: Sequence[Document]) -> str:
-        """Return why it may have found nothing in the documents."""
+        """Return why it may have found nothing in the documents; "" if it cannot tell."""
         phrases = phrases_of(self.phrases, "phrases")
         short = sum(len(" ".join(phrase.split())) < self.min_length for phrase in phrases)
         if not self.ignore_case and any(map(replace(self, ignore_case=True), docs)):
@@ -172,7 +172,7 @@ class Suffix(SourceKind):
         return out
 
     def hint(self, docs: Sequence[Document]) -> str:
-        """Return why it may have found nothing in the documents."""
+        """Return why it may have found nothing in the documents; "" if it cannot tell."""
         shorter = self.min_length > 1 and any(map(replace(self, min_length=1), docs))
         return f"only words shorter than min_length = {self.min_length} have such an ending" if shorter else ""
 
@@ -235,7 +235,7 @@ class Context(SourceKind):
         return sorted(found)
 
     def hint(self, docs: Sequence[Document]) -> str:
-        """Return why it may have found nothing in the documents."""
+        """Return why it may have found nothing: no trigger occurs in the documents, or no word near one fits."""
         if not any(token_ranges_of_phrases(doc, self._lexicon) for doc in docs):
             return "none of its triggers occurs"
         return f"its triggers occur, but no word within {self.reach} tokens {self.side} them fits"

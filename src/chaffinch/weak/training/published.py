@@ -32,7 +32,7 @@ def run_published(
     docs: list[Document], aggregator: AggregatorChoice | None, student: Student | None, how: Published,
     dev: list[Document], sources: Sequence[Source], steps: Checkpoints,
 ) -> Alternated:  # fmt: skip
-    """Run the loops of the published method; return the best loop on dev documents, or the last without them."""
+    """Run the loops of the published method; return the best loop on dev documents, else the last; or ConfigError."""
     if SOURCE + STUDENT in {name for doc in docs for name in doc.layers}:
         raise ConfigError(f"a source is called {STUDENT!r}, a name reserved for the student; rename it")
     votes = _Votes(docs, aggregator, steps, how.loops)

@@ -69,7 +69,7 @@ class Deidentify:
 
 
 def check_patients(request: types.DeidentifyRequest, *, needed: bool) -> None:
-    """Raise ConfigError if surrogates or date shifts would depend on a patient that the request does not name."""
+    """Raise ConfigError if patients (or ids in their place) are needed but missing, contradict, or ids repeat."""
     documents = request.documents
     without = sum(each.patient is None for each in documents)
     if request.each_document_a_patient and without < len(documents):

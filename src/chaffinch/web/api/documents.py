@@ -15,7 +15,7 @@ _numbers = count()  # of requests; documents of two requests that are run togeth
 
 
 def check_sizes(documents: Sequence[InputDocument | VotedDocument | EntityDocument], limits: Limits) -> int:
-    """Return the total characters of documents; raise Problem if there are too many, or one is too long."""
+    """Return the total characters; raise Problem for too many documents, LimitError if one is too long."""
     if len(documents) > limits.documents:
         message = f"{len(documents):,} documents; a request has at most {limits.documents:,}"
         raise Problem(413, "too_large", message)

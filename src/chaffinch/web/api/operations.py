@@ -117,7 +117,7 @@ class Operations:
 
 
 def with_recall(find: HybridDetector, recall: float | None) -> HybridDetector:
-    """Return the detector with this recall, unchanged for None; raise ConfigError if its model has no dial."""
+    """Return the detector at this recall, unchanged for None; Problem for rules alone, ConfigError without a dial."""
     if recall is None or recall == find.recall:
         return find
     if not find.model.taggers:

@@ -88,7 +88,7 @@ class Door:
         connection.state.session = session
 
     def session(self, headers: Mapping[str, str], cookies: Mapping[str, str], *, touch: bool = True) -> Session | None:
-        """Return the session of a request, by its cookie or by the proxy's header."""
+        """Return the session of a request, by the proxy's header if there is a proxy, else by cookie; None if none."""
         if self.proxy is not None:
             return self._proxy_session(self.proxy, headers)
         cookie = cookies.get(COOKIE)

@@ -77,7 +77,7 @@ def _home(desk: Desk) -> Callable[[Request, User], Response]:
 
 
 def _error_page(problem: Problem, request_id: str) -> Response:
-    """Return the page of a request that failed; without a session it leads to the login."""
+    """Return the page of a failed request, or a redirect: to /login without a session, to /locked if idle."""
     if problem.code == "no_session":
         return RedirectResponse("/login", 303)
     if problem.code == "idle":
@@ -124,7 +124,7 @@ class _Entrance:
         return self.door.enter(user, "password", is_tls=self.is_tls)
 
     async def unlock_page(self, request: Request) -> Response:
-        """Return the page that asks for the password of an idle session."""
+        """Return the page that asks for an idle session's password; a redirect to the login without a session."""
         session = await run_in_threadpool(self._session, request)
         if session is None:
             return RedirectResponse("/login", 303)
@@ -132,7 +132,7 @@ class _Entrance:
         return page("locked", project=config.name, name=session.user.name, csrf=session.csrf, message="")
 
     async def unlock(self, request: Request) -> Response:
-        """Continue an idle session if the password in a form or message is right."""
+        """Continue an idle session if the password in a form or message is right; without a session, lead to login."""
         session = await run_in_threadpool(self._session, request)
         if session is None:
             return RedirectResponse("/login", 303)

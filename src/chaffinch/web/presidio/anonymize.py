@@ -144,7 +144,7 @@ def _drop_contained(entities: Sequence[Entity]) -> list[Entity]:
 
 
 def _join_neighbours(text: str, entities: Sequence[Entity]) -> list[Entity]:
-    """Return results with those of one type that only blanks separate joined."""
+    """Return results with those of one type that only blanks separate joined; the last one's score is kept."""
     joined: list[Entity] = []
     for each in entities:
         before = joined[-1] if joined else None
@@ -189,7 +189,7 @@ def _operate(
 
 
 def _rule_of(entity: Entity, chosen: Mapping[str, Chosen], known: Mapping[str, Operate]) -> Chosen:
-    """Return the operator of an entity; raise Problem if there is none."""
+    """Return the operator chosen for an entity's type, else for DEFAULT; raise Problem if none, or it is unknown."""
     rule = chosen.get(entity.entity_type) or chosen.get(DEFAULT)
     keyed = KEYED if known is ANONYMIZERS else ()
     if rule is None or (rule.name not in known and rule.name not in keyed):

@@ -38,7 +38,7 @@ class KeyedSpan:
 
 
 def replace_keyed(engine: Engine, text: str, spans: Sequence[KeyedSpan]) -> list[str]:
-    """Return the new texts of spans, which must not overlap, in their order."""
+    """Return the spans' new texts in order, drawn by each one's secret and patient; they must not overlap."""
     results: dict[int, str] = {}
     for secret, patient in {_names(dict(span.parameters)) for span in spans}:
         numbers = [n for n, span in enumerate(spans) if _names(dict(span.parameters)) == (secret, patient)]

@@ -29,7 +29,7 @@ def demo_documents() -> list[Document]:
 def make_demo(
     folder: Path, password: str, *, documents: Iterable[Document] | None = None, model: str | None = None
 ) -> Project:
-    """Create a project of invented notes in a folder; its keys lie beside the project.
+    """Create a project of invented notes in a folder: users, suggestions, assignments; its keys lie beside it.
 
     The rules alone find the suggestions unless a model is named, so that readers have something to add.
     """

@@ -132,7 +132,7 @@ def note_states(desk: Desk, connection: Connection) -> dict[int, State]:
 
 
 def cases(desk: Desk, user: User) -> list[tuple[int, int]]:
-    """Return the notes that wait for this adjudicator, and their numbers of differences."""
+    """Return (note, differences) that wait for this adjudicator: not read by them, nor taken by another."""
     require(user, "adjudicator")
     with desk.project.database.read() as connection:
         states = note_states(desk, connection)
@@ -146,7 +146,7 @@ def cases(desk: Desk, user: User) -> list[tuple[int, int]]:
 
 
 def open_case(desk: Desk, user: User, number: int) -> Case:
-    """Return a note whose readers differ, and take it; raise Forbidden while a reader is not done."""
+    """Return a note whose readers differ, and take it if not taken; raise Forbidden if no differences are known."""
     require(user, "adjudicator")
     database = desk.project.database
     with database.read() as connection:
@@ -180,7 +180,7 @@ def settle_difference(desk: Desk, user: User, number: int, settlement: Settlemen
 
 
 def close_case(desk: Desk, user: User, number: int) -> None:
-    """Store that all differences of a note are settled; raise DataError if one is not."""
+    """Store that an adjudicator is done with a note; raise DataError if a difference is not settled."""
     case = open_case(desk, user, number)
     if case.left:
         raise DataError(f"{case.left} differences are not settled yet; settle all of them first")
@@ -207,7 +207,7 @@ def agreement(desk: Desk) -> dict[tuple[str, str], Agreement]:
 
 
 def final_marks(desk: Desk, connection: Connection, number: int) -> tuple[Mark, ...]:
-    """Return the marks of a closed note: what its readers agree on, and what was settled."""
+    """Return a closed note's marks: its one reader's, or what two readers agree on and what was settled."""
     arms = [task for task in list_assignments(connection, note=number) if task.arm != ADJUDICATOR]
     marks = [desk.marks(connection, task) for task in sorted(arms, key=lambda task: task.arm)]
     if len(marks) < 2:

@@ -55,7 +55,7 @@ def with_marks(note: StoredNote, marks: Iterable[Mark]) -> Document:
 
 
 def preview(desk: Desk, user: User, note: StoredNote, marks: Sequence[Mark]) -> list[tuple[int, int, str]]:
-    """Return each replacement in a note as it would be released: start, end, and what comes in its place.
+    """Return (start, end, new text) of each replacement as a note would be released; [] if it would be withheld.
 
     The patient's other notes count with the reader's own marks, or with the suggestions where the reader has none.
     """

@@ -111,7 +111,7 @@ def next_task(desk: Desk, user: User, *, but: int | None = None) -> int | None:
 
 
 def open_task(desk: Desk, user: User, number: int) -> OpenTask:
-    """Return a reader's own task; raise Forbidden if it is another's."""
+    """Return a reader's own task with its note, its marks and whether it is locked; Forbidden if it is another's."""
     with desk.project.database.read() as connection:
         assignment = _own_task(connection, user, number)
         note = desk.note(connection, assignment.note)
@@ -124,7 +124,7 @@ def open_task(desk: Desk, user: User, number: int) -> OpenTask:
 def save_edits(
     desk: Desk, user: User, number: int, edits: Sequence[Edit], *, head: int = 0, seconds: float = 0.0
 ) -> Saved:
-    """Store edits; when it returns they are on the disk. Edits that are there already are acknowledged again."""
+    """Store a reader's edits durably (known ones again acknowledged); return ids, head and edits made elsewhere."""
     database = desk.project.database
     with database.change(user.name) as change:
         assignment = _own_task(change.connection, user, number)
@@ -145,7 +145,7 @@ def project_labels(desk: Desk, note: StoredNote) -> frozenset[str]:
 
 
 def finish_task(desk: Desk, user: User, number: int) -> int | None:
-    """Store that a task is done, and return the next one; raise DataError while a suggestion is not looked at."""
+    """Store that a task is done; return the reader's next or None; DataError if a suggestion is undecided."""
     with desk.project.database.change(user.name) as change:
         assignment = _own_task(change.connection, user, number)
         marks = desk.marks(change.connection, assignment)

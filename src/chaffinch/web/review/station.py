@@ -35,7 +35,7 @@ class Station:
         return build_app(settings, review_sections(self.door, settings))
 
     def greeting(self, base: str) -> Iterator[str]:
-        """Yield what is printed at the start: a link for each guest, which works once."""
+        """Yield the lines printed at the start: a link per guest that works once and the password, or the proxy."""
         if self.door.proxy is not None:
             yield f"serving {base} behind a proxy that names the user"
             return

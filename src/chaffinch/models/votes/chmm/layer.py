@@ -22,7 +22,7 @@ FIRST, SECOND, TINY = 0.9, 0.999, 1e-8  # beta 1, beta 2 and epsilon of Adam, at
 
 
 def initial_weights(D: int, A: int, B: int, rank: int | None, rng: np.random.Generator, *, zero: bool) -> Weights:
-    """Return initial weights; all logits are 0 with `zero`, else small."""
+    """Return small random weights and zero biases, logits 0 with `zero`; a narrow layer if votes are many."""
     scale = 0.0 if zero else 0.1 / np.sqrt(D)
     rank = RANK if rank is None and B > FEW else rank
     wide = {"moves": (D, A), "votes": (D if rank is None else rank, B)}

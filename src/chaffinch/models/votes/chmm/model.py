@@ -57,7 +57,7 @@ class Model:
         )
 
     def posterior(self, vote_matrix: VoteMatrix, embeddings: Rows) -> VotePosterior:
-        """Return the tags, the probabilities of all tags, and the log-likelihood of the votes on every document."""
+        """Return tags, (T, 1 + 2 E) probabilities of tokens, and each document's log-likelihood; or DataError."""
         vote_matrix = self.select_votes(vote_matrix)
         check(vote_matrix, embeddings, len(self.mean))
         tags, chances = np.zeros(len(vote_matrix), np.int64), np.zeros((len(vote_matrix), 1 + 2 * len(self.names)))

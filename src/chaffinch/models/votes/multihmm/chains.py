@@ -37,7 +37,7 @@ class Stretches:
 
     @classmethod
     def of(cls, weights: SourceWeights, vote_matrix: VoteMatrix, seen: VotePatterns) -> Stretches:
-        """Return the stretches of votes: runs of free tokens of a sentence, each with the token after it."""
+        """Return runs of tokens that may be inside entities, each with the token after it, and the other tokens."""
         free = may_be_inside(weights, seen, vote_matrix.bounds)
         before = np.append(False, free[:-1])[: len(free)]
         before[vote_matrix.bounds[vote_matrix.bounds < len(free)]] = False

@@ -59,7 +59,7 @@ class Model:
         return Chains.of(self.tables, self.weights, vote_matrix, seen)
 
     def posterior(self, vote_matrix: VoteMatrix) -> VotePosterior:
-        """Return the tags, the probabilities of all tags, and the log-likelihood of the votes on every document."""
+        """Return tags, (T, 1 + 2 E) probabilities of tokens, and each document's log-likelihood; or DataError."""
         vote_matrix = self.select_votes(vote_matrix)
         chains = self.chains(vote_matrix, observe(vote_matrix))
         post = forward_backward(chains.batch, pairs=False)

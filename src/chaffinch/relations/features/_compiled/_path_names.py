@@ -138,7 +138,7 @@ def run_names(kind: int, count: int, pieces: Pieces, room: Scratch, ending: int,
 
 @helper()
 def act_names(types: Places, pieces: Pieces, room: Scratch, ending: int, k: int) -> int:
-    """Write the keys of runs of heads of VPs and PPs (overwrites `room.heads`); return the next index."""
+    """Write keys of runs of VP and PP heads between BEGIN and END into room.heads from k on; return the next index."""
     acts = 0
     for a in range(len(types)):
         if pieces.mark[types[a]] & ACTING:

@@ -9,7 +9,7 @@ from chaffinch.web.review.domain.marks import Mark
 
 
 def find_identical(text: str, words: str) -> list[tuple[int, int]]:
-    """Return where words occur in a text, at word boundaries, without overlaps.
+    """Return (start, end) of each place where words occur in a text at word boundaries, without overlaps.
 
     >>> find_identical("Ann met Anna, and Ann left.", "Ann")
     [(0, 3), (18, 21)]

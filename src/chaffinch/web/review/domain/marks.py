@@ -95,7 +95,7 @@ def flatten(marks: Iterable[Mark]) -> tuple[Mark, ...]:
 
 
 def check_edit(edit: Edit, *, length: int, labels: frozenset[str]) -> None:
-    """Raise DataError unless an edit fits a text of that length and uses known labels; the message shows neither."""
+    """Raise DataError unless an edit's id, number of marks, offsets, labels and added scores are valid."""
     if not _EDIT_ID.fullmatch(edit.id):
         raise DataError("an edit needs an id of 8 to 64 letters, digits and hyphens; reload the page")
     if len(edit.removed) + len(edit.added) > MOST_MARKS:

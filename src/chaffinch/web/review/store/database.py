@@ -135,7 +135,7 @@ def _engine(url: str) -> Engine:
 
 
 def _prepare_sqlite(connection: Any, _entry: ConnectionPoolEntry) -> None:
-    """Set up a new connection of SQLite."""
+    """Set up a new SQLite connection: WAL, full sync, foreign keys, secure deletion, temporary data in memory."""
     connection.isolation_level = None
     cursor = connection.cursor()
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON", "temp_store=MEMORY"):

@@ -47,7 +47,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 def append(connection: Connection, key: bytes, entry: Entry) -> Line:
-    """Append an entry, inside the transaction of what it describes."""
+    """Append an entry to the audit, chained by hash and signed by `key`, in the transaction given; return its line."""
     last = connection.execute(
         select(schema.audit.c.seq, schema.audit.c.hash).order_by(schema.audit.c.seq.desc()).limit(1)
     ).first()

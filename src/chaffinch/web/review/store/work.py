@@ -143,7 +143,7 @@ def add_decisions(change: Change, assignment: Assignment, decisions: Sequence[D]
 
 
 def hash_decisions(rows: Iterable[Any]) -> str:
-    """Return the hash of stored decisions, as the audit has it."""
+    """Return the SHA-256 (hex) of decisions' seq, id, assignment and sealed content, as the audit has it."""
     whole = hashlib.sha256()
     for row in rows:
         values = row if isinstance(row, dict) else row._mapping
