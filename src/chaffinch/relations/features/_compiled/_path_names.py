@@ -138,7 +138,7 @@ def run_names(kind: int, count: int, pieces: Pieces, room: Scratch, ending: int,
 
 @helper()
 def act_names(types: Places, pieces: Pieces, room: Scratch, ending: int, k: int) -> int:
-    """Write keys of runs of VP and PP heads between BEGIN and END into room.heads from k on; return the next index."""
+    """Write keys of runs of VP and PP heads with BEGIN and END, from index k; return the next; room.heads changes."""
     acts = 0
     for a in range(len(types)):
         if pieces.mark[types[a]] & ACTING:
