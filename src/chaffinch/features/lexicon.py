@@ -50,7 +50,7 @@ class Lexicon:
 
     @classmethod
     def make(cls, phrases: Mapping[str, Iterable[str]], *, fold_case: bool = True) -> Lexicon:
-        """Return a lexicon; a phrase under two labels counts for the first; ConfigError for phrases under 2 characters.
+        """Return a lexicon, phrases under two labels counted for the first; ConfigError: too short, too many labels.
 
         White space inside a phrase becomes one space. Phrases of fewer than two characters raise ConfigError.
         """

@@ -61,7 +61,7 @@ class SequenceTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return [encode(doc.layer(tagger.layer), doc.tokens) for doc in tagger.annotate(_documents(list(X)))]
 
     def predict_marginals(self, X: Sequence[Sequence[str]]) -> list[list[dict[str, float]]]:
-        """Return for each word of each sentence the chances of "O" and of each label."""
+        """Return the chances of "O" and each label per word and sentence; NotFittedError if not fitted."""
         check_is_fitted(self)
         tagger = self.tagger_
         found = [doc.soft[tagger.layer] for doc in tagger.posteriors(_documents(list(X)), name=tagger.layer)]

@@ -160,7 +160,7 @@ KNOWN_LABELS = tuple(sorted({*KINDS, *(alias for kind in _ROWS for alias in kind
 
 @lru_cache(maxsize=4096)
 def kind_of(label: str) -> Kind:
-    """Return the kind of a label; case, and the choice of blank, hyphen or underscore, make no difference.
+    """Return the kind of a label, of category OTHER if unknown; case, blank, hyphen and underscore do not matter.
 
     >>> kind_of("NOMBRE_PERSONAL_SANITARIO").name, kind_of("location other").name
     ('DOCTOR', 'LOCATION-OTHER')

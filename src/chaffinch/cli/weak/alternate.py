@@ -111,7 +111,7 @@ class _Voters:
     quiet: bool
 
     def ask(self, corpus: Any, path: Path) -> list[Document]:
-        """Return the documents with the sources' votes; raise DataError if there are neither votes nor sources."""
+        """Return documents with votes, asking sources unless all layers are there; DataError if none has votes."""
         docs = list(frame.progress(corpus, "documents", quiet=self.quiet))
         layers = [layer_of(source) for source in self.sources]
         if self.sources and not all(name in doc.layers for doc in docs for name in layers):

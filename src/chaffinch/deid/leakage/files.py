@@ -88,7 +88,7 @@ def _unescape(cell: str) -> str:
 
 
 def parse_form(content: str) -> list[Reviewed]:
-    """Return the reviewed notes of a completed form, CSV or JSON lines; DataError for empty or repeated rows."""
+    """Return the reviewed notes of a completed CSV or JSON lines form; DataError for no, damaged or repeated rows."""
     content = content.removeprefix("\ufeff")
     rows = _json_rows(content) if content.lstrip().startswith("{") else _csv_rows(content)
     reviewed: dict[str, Reviewed] = {}

@@ -46,7 +46,7 @@ class LaneWorkspace(NamedTuple):
 
 
 def lane_workspace(longest: int, K: int) -> LaneWorkspace:
-    """Return a workspace for sequences of at most `longest` tokens."""
+    """Return arrays of zeros for LANES sequences side by side, of at most `longest` tokens and K states."""
     forward, weight, states = (np.zeros((longest, K, LANES)) for _ in range(3))
     top, total, by, ratio = (np.zeros((longest, LANES)) for _ in range(4))
     sums, lengths = np.zeros((4, LANES)), np.zeros(LANES, np.int64)

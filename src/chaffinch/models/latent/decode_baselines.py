@@ -63,7 +63,7 @@ def decode_pooled(known: TagPosterior, words: Ints | None) -> Ints:
 
 
 def decode_paths(batch: Batch, layout: StateLayout, how: Literal["joint", "tag-viterbi"]) -> Ints:
-    """Return the tags of the best path of states ("joint"), or those of the best prefixes ("tag-viterbi")."""
+    """Return tags of the best state path ("joint") or best prefixes ("tag-viterbi"); InfeasibleError without path."""
     if how == "joint":
         return np.asarray(layout.tags[viterbi(batch).states])
     try:

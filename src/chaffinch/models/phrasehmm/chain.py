@@ -27,7 +27,7 @@ class PhraseTables(NamedTuple):
 
     @classmethod
     def zeros(cls, states: States, sizes: tuple[int, ...]) -> PhraseTables:
-        """Return counts of zero."""
+        """Return tables of zeros for counts of these states, with emissions for each of the vocabulary sizes."""
         K, J = states.size, states.inner
         inner = np.zeros((K, J + 1, J + 1) if states.unlabelled_inner else (0, 0, 0))
         return cls(np.zeros((K + 1, K + 1)), inner, tuple(np.zeros((C, K * J)) for C in sizes))

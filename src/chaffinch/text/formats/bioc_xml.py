@@ -137,14 +137,14 @@ def _add_infons(parent: Element, record: Mapping[str, Any], losses: Losses) -> N
 
 
 def _add(parent: Element, name: str, text: str, losses: Losses) -> Element:
-    """Add a child element with a text, and return it."""
+    """Add a child element with a text, characters that XML forbids replaced and counted as losses; return it."""
     child = etree.SubElement(parent, name)
     child.text = _legal(text, losses)
     return child
 
 
 def _legal(text: str, losses: Losses) -> str:
-    """Replace the characters XML cannot hold, and count them as lost."""
+    """Return the text with the characters that XML cannot hold replaced; count them as lost."""
     kept, replaced = replace_illegal(text)
     losses.add(_NOT_XML_FIELDS, replaced)
     return kept

@@ -114,7 +114,7 @@ class WeakLabels:
 
 
 def _records(file: Entry, meta: Entry | None, prefix: str) -> Iterator[Record[tuple[list[str] | None, Any]]]:
-    """Yield the items of a file, each with the names of the sources."""
+    """Yield a record per item of a JSON object's file, each with the sources' names if known."""
     names = _source_names(file, meta)
     for key, item in parse_object(file.content().removeprefix(BOM), file.where).items():
         yield Record(prefix + key, None, (names, item))

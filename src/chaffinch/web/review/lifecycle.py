@@ -180,7 +180,7 @@ def purge(project: Project, *, audit: Path | None = None) -> int:
 
 
 def _remove(project: Project) -> None:
-    """Remove the tables of a project and the files that it made; other files in its folder stay."""
+    """Remove a project's tables and the files that it made, and its folder if then empty; other files stay."""
     if project.config.database:
         with project.database.unaudited() as connection:
             schema.tables.drop_all(connection)

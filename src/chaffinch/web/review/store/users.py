@@ -174,7 +174,7 @@ def unlock_session(database: Database, session: Session, password: str) -> bool:
 
 
 def end_session(database: Database, session: Session) -> None:
-    """End a session."""
+    """Delete a session from the database, and record the logout in the audit trail."""
     with database.change(session.user.name) as change:
         change.connection.execute(delete(schema.sessions).where(schema.sessions.c.token == session.token))
         change.record("logout", f"user {session.user.id}")
