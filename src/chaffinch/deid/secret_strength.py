@@ -211,7 +211,7 @@ def _is_prose(letters: str, chance: float) -> bool:
 
 @cache
 def _pack_words() -> frozenset[str]:
-    """Return the words, names and places of all language packs, without accents."""
+    """Return words, names and places of all language packs, without accents; only those with a vowel."""
     words: set[str] = set()
     for pack in map(languages.pack, languages.pack_names()):
         words.update(pack.common, *pack.lexica.values())

@@ -250,7 +250,7 @@ def _check_bounds(name: str, bounds: Ints, total: int) -> None:
 
 
 def _check_potentials(owner: Lattice | Batch) -> None:
-    """Convert the potentials to float64 and raise DataError unless their shapes agree."""
+    """Convert potentials to float64; DataError unless shapes agree, states exist and active ones are known."""
     for name in ("start", "trans", "emit", "end"):
         _set(owner, **{name: _potentials(name, getattr(owner, name))})
     K = len(owner.start)

@@ -37,7 +37,7 @@ class Step:
 
     @property
     def manifest_entry(self) -> dict[str, Any]:
-        """Return the description of the step that a manifest stores."""
+        """Return what a manifest stores of the step: layer, labels, settings and the method's name."""
         config = self.model.config
         return {
             "layer": self.layer, "labels": self.model.names, "config": asdict(config), "kind": method_of(config).name

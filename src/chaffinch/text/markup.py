@@ -25,7 +25,7 @@ def plain_html(text: str) -> str:
 
 
 def document_html(doc: Document) -> str:
-    """Return the text of a document, with the spans of each layer marked and named; overlaps are resolved by length.
+    """Return a document's text as HTML, once per layer with its spans marked; overlaps resolved by length.
 
     >>> from chaffinch.text import Document, Span
     >>> "<mark" in document_html(Document.make("Dr. Penn", layers={"gold": [Span(4, 8, "DOCTOR")]}))

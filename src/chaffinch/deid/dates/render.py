@@ -10,7 +10,7 @@ from chaffinch.deid.dates.points import Field, Point
 
 
 def write_shifted(text: str, points: Sequence[Point], days: int) -> str | None:
-    """Return the text with all its dates moved by `days`, in the same format; None outside the years 1 to 9999."""
+    """Return the text with all dates moved by `days` in the same format; None if a date cannot be written so."""
     try:
         shifted = [_shift_point(point, days) for point in points]
     except (ValueError, OverflowError):

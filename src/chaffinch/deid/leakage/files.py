@@ -42,7 +42,7 @@ class _FormRow(msgspec.Struct):
 
 
 def parse_risks(content: str) -> list[Risk]:
-    """Return the rows of a risk file; raise DataError unless each id comes once and numbers are at least 0."""
+    """Return the rows of a risk file; DataError if empty or damaged, an id repeats or a number is below 0."""
     rows: dict[str, Risk] = {}
     for line, text in _lines_with_numbers(content):
         try:

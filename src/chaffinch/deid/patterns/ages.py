@@ -224,7 +224,7 @@ def _at_events() -> tuple[Pattern, ...]:
 
 
 def is_age(text: str) -> bool:
-    """Tell whether a number can be an age in years.
+    """Tell whether a text of digits can be an age in years: at most 125, and not beginning with 00.
 
     >>> is_age("93"), is_age("180"), is_age("007")
     (True, False, False)

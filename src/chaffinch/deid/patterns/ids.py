@@ -171,7 +171,7 @@ def _social() -> tuple[Pattern, ...]:
 
 
 def _shapes() -> tuple[Pattern, ...]:
-    """Return the patterns of numbers that their shape or one word gives away: serial numbers, DEA, VIN, IBAN."""
+    """Return patterns of numbers known by their shape or one word: serial, DEA, VIN, IBAN and card numbers."""
     return (
         Pattern(  # what is called a serial number is one, even if it looks like a date
             "id-serial",
@@ -214,7 +214,7 @@ def _shapes() -> tuple[Pattern, ...]:
 
 
 def _records() -> tuple[Pattern, ...]:
-    """Return the patterns of record numbers without a cue, by their groups of digits."""
+    """Return patterns of record numbers without a cue, by their groups of digits, and of devices' UDI."""
     return (
         Pattern(
             "record-parts",

@@ -182,7 +182,7 @@ def _job_phrase(text: str) -> tuple[int, int] | None:
 
 
 def _job_in_field(text: str) -> tuple[int, int] | None:
-    """Return the job in the text of a field, or None if the field says that there is none."""
+    """Return (start, end) of the job in a field's text; None if the field says there is none, or none is found."""
     plain = text.lower()
     if plain.startswith(("none", "unknown", "unemployed", "retired", "n/a", "disabled", "not ", "denies", "student")):
         return None

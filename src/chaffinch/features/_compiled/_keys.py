@@ -73,7 +73,7 @@ def intern(keys: Keys, table: Keys, values: Places, out: Places) -> int:
 
 @kernel()
 def look_up(keys: Keys, table: Keys, values: Places, out: Places) -> None:
-    """Put the value of each key, or -1, into out."""
+    """Put the value of each key into out, or -1 if the hash table does not have it."""
     for n in range(len(keys)):
         slot = _find(table, keys[n])
         out[n] = values[slot] if table[slot] != U(0) else -1

@@ -57,7 +57,7 @@ def assign_tasks(change: Change, tasks: Iterable[Task], users: Sequence[User], *
 
 
 def find_assignment(connection: Connection, number: int) -> Assignment:
-    """Return an assignment; raise DataError if there is none."""
+    """Return the assignment of this number; raise DataError if there is none."""
     row = connection.execute(select(schema.assignments).where(schema.assignments.c.id == number)).first()
     if row is None:
         raise DataError(f"there is no task {number} in this project")
@@ -181,7 +181,7 @@ def outcomes(connection: Connection) -> dict[int, int]:
 
 
 def set_done(change: Change, assignment: Assignment, *, done: bool, **detail: Any) -> None:
-    """Store that a task is done, or open again."""
+    """Store that a task is done, or open again, and record it with the detail in the audit trail."""
     change.connection.execute(
         update(schema.assignments).where(schema.assignments.c.id == assignment.id).values(done=done)
     )
