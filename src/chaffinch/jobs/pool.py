@@ -70,7 +70,7 @@ def open_pool(job: ReleaseJob, codec: UnitCodec, workers: int, *, salt: str = ""
 
 
 def check_workers(job: ReleaseJob, workers: int) -> None:
-    """Raise ConfigError if a job cannot be worked on by this number of processes."""
+    """Raise ConfigError for fewer than 1 worker, or for several with a detector that they cannot load."""
     if workers < 1:
         raise ConfigError(f"workers must be at least 1, got {workers}")
     if workers > 1 and job.detector_source is None:

@@ -47,7 +47,7 @@ _DOCUMENTS = "The documents by their ids; a span in conflict is one that another
 
 
 def html(found: Analysis, *, title: str) -> str:
-    """Return the HTML page of an analysis of sources."""
+    """Return the HTML page of an analysis of sources: result, tables by spans and tokens, confusions, dependence."""
     sections = [
         _head(found), _result(found), _table(found, "spans"), _table(found, "tokens"), _confusions(found),
         _dependence(found), _documents(found),

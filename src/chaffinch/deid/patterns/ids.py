@@ -368,7 +368,7 @@ def _is_not_marker(text: str) -> bool:
 
 
 def is_card(text: str) -> bool:
-    """Tell whether the digits pass the Luhn check of payment cards.
+    """Tell whether a text has 12 to 19 digits, not all the same, that pass the Luhn check of payment cards.
 
     >>> is_card("4111 1111 1111 1111"), is_card("4111 1111 1111 1112")
     (True, False)

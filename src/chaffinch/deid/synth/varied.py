@@ -155,7 +155,7 @@ def _habits(rng: np.random.Generator) -> dict[str, tuple[str, ...]]:
 
 
 def _hand(rng: np.random.Generator) -> Hand:
-    """Draw the typing style of a note."""
+    """Draw the typing style of a note: letter case, rate of slips, and width of lines (0: not broken)."""
     case = "upper" if rng.integers(30) == 0 else "lower" if rng.integers(40) == 0 else ""
     slips = pick(rng, (0.0, 0.0, 0.0, 0.01, 0.04))
     return Hand(case, slips, int(rng.integers(60, 100)) if rng.integers(3) == 0 else 0)

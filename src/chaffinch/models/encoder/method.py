@@ -26,7 +26,7 @@ def _fit(data: TrainingSet, config: Encoder, context: FitContext) -> Model:
 
 
 def _load(state: State) -> Model:
-    """Return the encoder of a file."""
+    """Return the encoder model of a file's state; ModelError if it cannot be read."""
     from chaffinch.models.encoder.network import model_of
 
     return model_of(state)

@@ -170,7 +170,7 @@ def is_project(folder: Path) -> bool:
 
 
 def read_config(folder: Path) -> ProjectConfig:
-    """Return the configuration of a project; raise DataError if the folder holds none."""
+    """Return a project's configuration; DataError if its file cannot be read, ConfigError if it is not valid."""
     path = folder / FILE
     try:
         return ProjectConfig.parse(path.read_text(encoding="utf-8"))
