@@ -5,7 +5,8 @@ are of words (tokens with a letter or a digit) in any identifier or in none, and
 development notes are the test set; the dial is set on training notes that the model did not learn from. `--only` takes
 one part, or several with commas, which share what they learn; `--split dev` measures MEDDOCAN on these 100 notes, with
 the dial set on 100 others, and reads no test notes, and the written notes are those to look at. The part "writers" (the
-notes of many hands) runs only if it is named, and needs no corpora; on test notes it asks for a reason and logs itself.
+notes of many hands) runs only if it is named, and needs corpora for prose alone; on test notes it asks for a reason and
+logs itself.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 
 from benchmarks._folder import Folder, launch
 from benchmarks.deid import peers
-from benchmarks.deid.data import FOLDS, SITES, WRITTEN
+from benchmarks.deid.data import FOLDS, PROSE, SITES, WRITTEN
 from benchmarks.deid.keep import count_by_limit
 from benchmarks.deid.scores import Tally, summed
 from benchmarks.deid.worker import told
@@ -33,8 +34,8 @@ COLUMNS = (
     "part", "system", "notes", "strict F1", "interval", "P", "R", "F1", "HIPAA R", "leaking notes", "category", "of",
     "false per 1,000", "train CPU s", "adapt CPU s", "chars per CPU s", "MB", "pairs", "unequal", "partial",
     "incompatible", "tagged", "dates", "limit", "direct released", "hidden", "writers", "R interval", "P interval",
-    "direct R", "direct R interval", "leaking direct", "span F1", "asked", "promised", "flagged", "shared", "CPU s",
-    "Gop per CPU s", "absent",
+    "direct R", "direct R interval", "leaking direct", "span F1", "asked", "expected", "promised", "flagged", "shared",
+    "CPU s", "Gop per CPU s", "absent",
 )  # fmt: skip
 HIGHER: dict[str, Any] = {"low": None, "high": None, "better": "higher"}
 
@@ -229,10 +230,17 @@ class Bench:
         report = measure_writers(run)
         self.rows += [{"part": self.part, **row} for row in report.rows]
         self.bars += report.bars
+        if all((self.own.data / place).exists() for place in PROSE):
+            found = self.job("prose")
+            for mode, (floor, goal) in PROSE_LEVELS.items():
+                self.add(f"packaged model in prose, {mode}", **{"false per 1,000": _false(found[mode])})
+                name = f"writers_prose_{mode}"
+                self.bar(name, _false(found[mode]), floor, goal, unit="words per 1,000", better="lower")
 
 
 PARTS = ("meddocan", "english", "written", "peers", "adapt", "speed", "private", "dates", "keep")
 ON_REQUEST = "writers"
+PROSE_LEVELS: Mapping[str, tuple[float, float]] = {"balanced": (12, 6), "safe": (30, 15)}  # of the packaged model
 # Floor and goal of recall, precision, recall of HIPAA's types, and words wrongly flagged in 1,000 of plain prose.
 LEVELS: Mapping[str, tuple[tuple[float, float], ...]] = {
     "balanced": ((0.965, 0.985), (0.95, 0.97), (0.985, 0.996), (25, 8)),

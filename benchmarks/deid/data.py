@@ -16,8 +16,7 @@ from typing import Literal, TypeAlias
 from benchmarks.hmmdp import data as spanish
 from chaffinch import Document, Span
 from chaffinch.deid.synth import notes as synth
-from chaffinch.deid.training.learn import names_in
-from recipes import deid_en
+from recipes import abstracts, deid_en
 
 Fold: TypeAlias = Literal["aci-phi", "asq-phi", "sites ab", "sites cd", "sites ef", "written"]
 
@@ -38,14 +37,10 @@ def meddocan(data: Path, split: str) -> tuple[list[Document], list[Document], li
 
 
 def english(data: Path, fold: Fold, split: str = "test") -> tuple[list[Document], list[Document]]:
-    """Notes to learn from and notes to measure on, which share no corpus or site, and no name where we invent them.
-
-    Nor are sentences of presidio-synth learnt from that have a name of the notes to measure on.
-    """
+    """Notes to learn from and notes to measure on, which share no corpus or site, and no name where we invent them."""
     parts = deid_en.corpora(data, names="train")
     test = list(written(split)) if fold == WRITTEN else parts.pop(fold) if fold in parts else other_sites(fold)
-    sites, names = {f"site-{site}" for site in _sites(fold)}, names_in(test, "gold")
-    parts["presidio-synth"] = [doc for doc in parts["presidio-synth"] if not names_in([doc], "gold") & names]
+    sites = {f"site-{site}" for site in _sites(fold)}
     return [doc for docs in parts.values() for doc in docs if doc.meta["source"] not in sites], test
 
 
@@ -81,7 +76,7 @@ def _sites(fold: Fold) -> str:
 
 def prose(data: Path) -> list[Document]:
     """Abstracts without identifiers, of which none is learnt from."""
-    return [doc for place, count in PROSE.items() for doc in islice(deid_en.plain(data / place), count)]
+    return [doc for place, count in PROSE.items() for doc in islice(abstracts.plain(data / place), count)]
 
 
 def halves(docs: Sequence[Document]) -> tuple[list[Document], list[Document]]:

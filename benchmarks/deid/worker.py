@@ -37,6 +37,7 @@ Answer: TypeAlias = dict[str, Any]
 
 SAFE = 0.995
 DEFAULT = "deid-en"
+MODEL = "CHAFFINCH_BENCH_MODEL"  # names a model file to score in place of the packaged one
 ROUNDS = 5
 TIMES = 100  # products that are timed together
 
@@ -88,6 +89,12 @@ def english(job: Job) -> Answer:
         answer[name] = tally(test, found(model, test, recall, lists), ignored="by rule")
         answer[f"{name} prose"] = tally(prose, found(model, prose, recall, lists))
     return answer
+
+
+def prose(job: Job) -> Answer:
+    """What the packaged model, or the one that is scored in its place, flags in prose without identifiers."""
+    model, docs = load(os.environ.get(MODEL, DEFAULT)), notes.prose(Path(job["data"]))
+    return {name: tally(docs, found(model, docs, recall)) for name, recall in (("balanced", None), ("safe", SAFE))}
 
 
 def default(job: Job) -> Answer:
@@ -190,7 +197,8 @@ def intervals(_: Job) -> Answer:
 
 
 JOBS: Mapping[str, Callable[[Job], Answer]] = {
-    own.__name__: own for own in (meddocan, english, default, peer, adapted, speed, reading, products, intervals)
+    own.__name__: own
+    for own in (meddocan, english, prose, default, peer, adapted, speed, reading, products, intervals)
 }
 
 

@@ -1,27 +1,21 @@
-"""The recipe of the packaged model of identifiers: the sentences it takes from presidio-synth."""
+"""The recipe of the packaged model of identifiers: what it takes from the notes of the train writers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from benchmarks.deid.writers.corpus import GUIDELINE_TYPES, read_notes
 
-import pytest
-from recipes.corpora import READERS
-
-from chaffinch import Document, Span
 from chaffinch.deid.training.learn import DIAL, SOURCE
 from recipes import deid_en
 
 
-def test_sentences_keep_what_i2b2_marks(monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(_: Path) -> Iterator[Document]:
-        spans = [Span(0, 3, "PREFIX"), Span(4, 9, "PERSON"), Span(19, 26, "GPE"), Span(30, 37, "NRP")]
-        yield Document.make("Mr. Silva lives in Chicago; a Swedish man.", id="1", layers={"gold": spans})
-        yield Document.make("Call {name}.", id="2", layers={"gold": []})
-
-    monkeypatch.setitem(READERS, "presidio-synth", read)
-    (doc,) = deid_en._sentences(Path())
-    assert [(doc.text[span.start : span.end], span.label) for span in doc.layer("gold")] == [
-        ("Silva", "PATIENT"), ("Chicago", "CITY"),
-    ]  # fmt: skip
-    assert (doc.meta[SOURCE], doc.meta[DIAL]) == ("presidio-synth", False)
+def test_written_notes_come_with_copies_on_which_no_dial_is_set() -> None:
+    notes = read_notes("train")
+    found = list(deid_en.written())
+    assert len(found) == len(notes) * (1 + deid_en.COPIES)
+    originals = [doc for doc in found if doc.meta.get(DIAL, True)]
+    assert [doc.text for doc in originals] == [doc.text for doc in notes]
+    assert [doc.meta[SOURCE] for doc in originals] == [doc.meta["writer"] for doc in notes]
+    copies = [doc for doc in found if not doc.meta.get(DIAL, True)]
+    assert {doc.patient for doc in copies} == {doc.patient for doc in notes}
+    assert {span.label for doc in copies for span in doc.layer("gold")} <= GUIDELINE_TYPES
+    assert sum(doc.text in {note.text for note in notes} for doc in copies) < len(copies) / 2

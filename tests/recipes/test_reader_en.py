@@ -1,4 +1,4 @@
-"""The recipe of the reader: epochs differ but are the same each time, labels are the guideline's, the dial is set."""
+"""The recipe of the reader: epochs differ but are the same each time, labels are the guideline's, dials are set."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from benchmarks.deid.writers.corpus import GUIDELINE_TYPES, read_notes
-from recipes.reader_en import Course, Notes, attach, halves, learn
+from recipes.deid_en import calibrated
+from recipes.reader_en import Course, Notes, learn
 
 from chaffinch.deid.detect.model import Model, load
 from chaffinch.deid.training.rewrite.redraw import Redrawer
@@ -29,25 +30,17 @@ def test_an_epoch_is_drawn_by_its_number() -> None:
     assert {span.label for doc in first for span in doc.layer("gold")} <= GUIDELINE_TYPES
 
 
-def test_halves_share_no_writer() -> None:
-    notes = read_notes("train")
-    one, other = halves(notes)
-    assert len(one) + len(other) == len(notes)
-    assert not {doc.meta["writer"] for doc in one} & {doc.meta["writer"] for doc in other}
-    assert halves(notes)[0] == one
-
-
 @pytest.mark.slow
-def test_a_detector_gets_a_reader_and_a_dial(tmp_path: Path) -> None:
-    notes = [replace(doc, meta={"writer": str(number % 2)}) for number, doc in enumerate(read_notes("train")[:4])]
+def test_a_detector_gets_a_reader_and_two_dials(tmp_path: Path) -> None:
+    notes = read_notes("train")[:4]
     folder = tiny_encoder.make(tmp_path / "encoder")
     config = Reader(str(folder), layers=(0,), epochs=1, pieces=256, length=60, overlap=12)
-    one, other = halves(notes)
-    readers = [learn(Notes(own), config, COURSE) for own in (notes, one, other)]
-    base = load("deid-en")
-    whole = attach(base, readers[0], [(readers[1], other), (readers[2], one)])
+    reader = learn(Notes(notes), config, COURSE)
+    left = [replace(doc, meta={"writer": str(number % 2)}) for number, doc in enumerate(read_notes("train")[4:8])]
+    whole = calibrated(load("deid-en").fast(), reader, left)
     assert whole.dial.labels == whole.labels
-    assert whole.fast().dial is base.dial
+    assert whole.fast().dial.labels == whole.fast().labels
+    assert (whole.dial.notes, whole.dial.groups) == (4, 2)
     whole.save(tmp_path / "whole.cfm")
     again: Model = load(tmp_path / "whole.cfm")
     assert again.context is not None

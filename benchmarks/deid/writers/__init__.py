@@ -29,6 +29,7 @@ from benchmarks.deid.writers.counts import (
     estimate,
     rate_of_class,
     recall_of,
+    share_of_draws,
     total,
 )
 from benchmarks.deid.writers.log import SCORINGS, append_scoring, reason_for
@@ -52,6 +53,7 @@ LEVELS: Final[Mapping[str, Mapping[str, tuple[float, float]]]] = {
 }  # fmt: skip
 STYLE_LEVEL: Final = (0.95, 0.985)
 DIAL_LEVEL: Final = (0.010, 0.005)
+PROMISE_LEVEL: Final = (0.90, 0.90)
 DIAL: Final = (0.95, 0.97, 0.98, 0.99)
 SPEED_LEVEL: Final = (30_000, 80_000)  # characters per CPU second
 OVERLAP_LEVEL: Final = (0.001, 0.0)
@@ -155,8 +157,8 @@ def _figures_of(result: SystemResult) -> dict[str, Any]:
         del columns["strict F1"]
     for name in ("R", "P", "direct R"):
         columns[f"{name} interval"] = estimates[name].interval
-    if result.asked is not None:
-        columns |= {"asked": result.asked, "promised": result.promised}
+    said = {"asked": result.asked, "expected": result.expected, "promised": result.promised}
+    columns |= {name: value for name, value in said.items() if value is not None}
     if result.seconds:
         rate = round(total(result.notes, "chars") / result.seconds)
         columns |= {"CPU s": round(result.seconds, 2), "chars per CPU s": rate}
@@ -214,13 +216,27 @@ def _add_bars(ours: Mapping[str, SystemResult], report: Report) -> None:
             if members:
                 recall = estimate(members, FIGURES["R"])
                 report.add_bar(f"writers_safe_recall_{_slug(style)}", recall, *STYLE_LEVEL, unit="recall")
-    for asked in DIAL:
-        if result := ours.get(f"recall {asked}"):
-            gap = estimate(result.notes, _gap_to(asked))
-            report.add_bar(f"writers_dial_{asked}", gap, *DIAL_LEVEL, unit="asked and realised recall apart")
+    _add_dial_bars(ours, report)
     if BALANCED in ours:
         rate = total(ours[BALANCED].notes, "chars") / max(ours[BALANCED].seconds, 1e-9)
         report.add_bar("writers_speed", Estimate(round(rate)), *SPEED_LEVEL, unit="chars per CPU s")
+
+
+def _add_dial_bars(ours: Mapping[str, SystemResult], report: Report) -> None:
+    """Add how far realised recalls are from those asked for, and how often promised recalls hold.
+
+    No setting has less recall than the balanced one: who asks for less gets that, and is told so.
+    """
+    least = (ours[BALANCED].expected or 0.0) if BALANCED in ours else 0.0
+    for asked in DIAL:
+        if result := ours.get(f"recall {asked}"):
+            gap = estimate(result.notes, _gap_to(max(asked, least)))
+            report.add_bar(f"writers_dial_{asked}", gap, *DIAL_LEVEL, unit="asked and realised recall apart")
+    for setting in (BALANCED, *(f"recall {asked}" for asked in (*DIAL, SAFE))):
+        if setting in ours and (promised := ours[setting].promised) is not None:
+            held = share_of_draws(ours[setting].notes, FIGURES["R"], promised)
+            name = f"writers_promise_{_slug(setting.removeprefix('recall '))}"
+            report.add_bar(name, Estimate(held), *PROMISE_LEVEL, unit="share of drawn sets of writers")
 
 
 def _gap_to(asked: float) -> Figure:

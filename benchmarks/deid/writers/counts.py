@@ -23,6 +23,7 @@ from chaffinch import Document, Span
 from chaffinch.deid.kinds import KINDS, kind_of
 
 DRAWS: Final = 2000
+PROMISE_DRAWS: Final = 1000  # sets of writers in which a promised recall should hold
 FEWEST: Final = 5  # writers; drawn from fewer, an interval would look narrower than it is
 DIRECT: Final = frozenset(
     name for name, kind in KINDS.items() if name in ("PATIENT", "STREET") or kind.category in ("CONTACT", "ID")
@@ -152,22 +153,43 @@ def estimate(notes: Sequence[NoteCounts], figure: Figure, seed: int = 0) -> Esti
     >>> estimate(notes, FIGURES["R"])
     Estimate(value=0.5, low=0.5, high=0.5)
     """
-    names = sorted({name for note in notes for name in note.counts})
-    writers = {writer: row for row, writer in enumerate(sorted({note.writer for note in notes}))}
-    table = np.zeros((len(writers), len(names)))
-    for note in notes:
-        table[writers[note.writer]] += [note.counts.get(name, 0) for name in names]
+    names, table = _table_by_writer(notes)
     value = float(np.nan_to_num(figure(_sums_of(names, table.sum(axis=0)[None])))[0])
-    if len(writers) < FEWEST:
+    if len(table) < FEWEST:
         return Estimate(value)
-    chosen = np.random.default_rng(seed).integers(len(writers), size=(DRAWS, len(writers)))
-    times = np.stack([(chosen == row).sum(axis=1) for row in range(len(writers))], axis=1)  # (D, W)
-    drawn = figure(_sums_of(names, times @ table))
+    drawn = figure(_sums_of(names, _draw_writers(table, DRAWS, seed)))
     known = drawn[~np.isnan(drawn)]
     if not len(known):
         return Estimate(value)
     low, high = np.quantile(known, [0.025, 0.975]).tolist()
     return Estimate(value, low, high)
+
+
+def share_of_draws(notes: Sequence[NoteCounts], figure: Figure, least: float, seed: int = 0) -> float:
+    """Return in which share of 1,000 drawn sets of writers a figure is at least `least`.
+
+    >>> notes = [NoteCounts(name, "", "", {"gold": 2, "hits": 1}) for name in "abcdef"]
+    >>> share_of_draws(notes, FIGURES["R"], 0.5), share_of_draws(notes, FIGURES["R"], 0.6)
+    (1.0, 0.0)
+    """
+    names, table = _table_by_writer(notes)
+    return float((figure(_sums_of(names, _draw_writers(table, PROMISE_DRAWS, seed))) >= least).mean())
+
+
+def _table_by_writer(notes: Sequence[NoteCounts]) -> tuple[list[str], NDArray[np.float64]]:
+    """Return the names of counts, and (W, counts) their sums by writer."""
+    names = sorted({name for note in notes for name in note.counts})
+    writers = {writer: row for row, writer in enumerate(sorted({note.writer for note in notes}))}
+    table = np.zeros((len(writers), len(names)))
+    for note in notes:
+        table[writers[note.writer]] += [note.counts.get(name, 0) for name in names]
+    return names, table
+
+
+def _draw_writers(table: NDArray[np.float64], draws: int, seed: int) -> NDArray[np.float64]:
+    """Return (D, counts) sums over as many writers as there are, drawn with replacement."""
+    chosen = np.random.default_rng(seed).integers(len(table), size=(draws, len(table)))
+    return np.stack([(chosen == row).sum(axis=1) for row in range(len(table))], axis=1) @ table  # (D, W) times (W, …)
 
 
 def _sums_of(names: Sequence[str], table: NDArray[np.float64]) -> Sums:

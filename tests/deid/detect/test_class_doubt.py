@@ -323,6 +323,18 @@ def test_a_class_that_rules_alone_tell_is_as_sure_as_the_pattern() -> None:
     )
 
 
+def test_a_model_that_overrules_leaves_out_what_patterns_find_but_no_exact_code() -> None:
+    """A pattern trebles the odds of its words: .2 of 1 become 3/7, .4 become 2/3, and half is the threshold."""
+    text = "Seen by Dr. Penn, SSN 219-09-9999."
+    for chance, kept in ((0.0, ["219-09-9999"]), (0.2, ["219-09-9999"]), (0.4, ["Penn", "219-09-9999"])):
+        stub = cast(Tagger, StubTagger({"Penn": {"DOCTOR": chance}}))
+        heeding, overruling = (detector(Model((stub,), overrules=overrules)) for overrules in (False, True))
+        (doc,) = overruling([Document.make(text)])
+        assert [word for _, word in words(doc)] == kept
+        (doc,) = heeding([Document.make(text)])
+        assert [word for _, word in words(doc)] == ["Penn", "219-09-9999"]
+
+
 def test_what_people_are_at_is_no_town() -> None:
     find = finder({"Willow": {"CITY": 0.98}, "Creek": {"CITY": 0.98}})
     assert released(find, "Lives at Willow Creek since 3 May 2019.") == "Lives at [LOCATION] since 3 May 2019."
@@ -391,7 +403,10 @@ HOMES = [
     "The patient came in from Sunrise Manor by ambulance.",
     "She has been a resident of Oak Hollow for two years.",
     "Staff at Golden Acres report that she fell in the bathroom.",
-    "He returned to Brookside in the evening after dialysis.",
+    pytest.param(
+        "He returned to Brookside in the evening after dialysis.",
+        marks=pytest.mark.xfail(strict=True, reason="the sentence would fit a town as well"),
+    ),
     "She was placed at Elmwood after her last discharge.",
     "Resides at Kirksey House, room 308.",
     "She stays at Pine Ridge, an assisted living facility.",

@@ -172,6 +172,49 @@ def test_a_dial_with_a_lowest_level_tells_what_it_reaches() -> None:
     assert bound.reaches(1.0) == (chances[:10] >= bound.at(1.0)["A"]).mean()
 
 
+def _group(rng: np.random.Generator, missed: float, size: int = 200) -> DialSample:
+    """A document with identifiers, of which a share has a low chance, among as many other words."""
+    gold = np.arange(2 * size) < size
+    low = rng.random(2 * size) < np.where(gold, missed, 0.95)
+    return DialSample(np.where(low, 0.05, 0.9), np.zeros(2 * size, np.int64), np.zeros(2 * size, np.bool_), gold)
+
+
+def test_what_a_dial_expects_is_measured_on_groups_it_was_not_fitted_on() -> None:
+    """Half of the groups are easy; one that was left out is as hard as it is, whatever the row says of the others."""
+    rng = np.random.default_rng(0)
+    samples = [_group(rng, 0.0 if number % 2 else 0.1) for number in range(20)]
+    found = dial.fit_by_group(samples, [str(number) for number in range(20)], ["A"], lowest=0.5)
+    missed = sum(int((sample.gold & (sample.chances < 0.5)).sum()) for sample in samples)
+    assert found.outlook(None).expected == pytest.approx(1 - missed / 4000)
+    assert found.outlook(1.0).expected == pytest.approx(1 - missed / 4000)
+    assert (found.notes, found.groups) == (20, 20)
+    assert found.outlook(1.0).limit == pytest.approx(0.1 ** (1 / 20))
+    assert Dial.from_dict(found.to_dict()).outlook(0.99) == found.outlook(0.99)
+
+
+def test_promised_recalls_hold_for_most_sets_of_ten_other_groups() -> None:
+    """Groups differ in what they hide; promises from 20 of them are checked on ten drawn by the same law."""
+    rng, kept = np.random.default_rng(1), []
+    for _ in range(100):
+        seen, unseen = ([_group(rng, rng.beta(1, 20), 50) for _ in range(number)] for number in (20, 10))
+        found = dial.fit_by_group(seen, [str(number) for number in range(20)], ["A"], lowest=0.5)
+        hits = sum(found.count_hits(sample)[0] for sample in unseen) / 500
+        promised = found.outlook(None).promised
+        assert promised is not None
+        kept.append(hits >= promised)
+    assert 0.85 <= np.mean(kept) <= 0.99
+
+
+def test_no_setting_flags_less_than_the_balanced_one() -> None:
+    rng = np.random.default_rng(2)
+    found = dial.fit(DialSample.join(_group(rng, 0.1) for _ in range(5)), ["A"])
+    assert (found.thresholds <= np.array(found.balanced) + 1e-12).all()
+
+
+def test_a_dial_that_was_not_measured_expects_nothing() -> None:
+    assert Dial().outlook(None) == (None, None, None)
+
+
 def test_a_dial_refuses_what_it_cannot_do() -> None:
     none = DialSample(np.ones(2), np.zeros(2, np.int64), np.zeros(2, np.bool_), np.zeros(2, np.bool_))
     with pytest.raises(DataError, match="no identifier"):

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import chaffinch as cf
-from chaffinch.deid.detect import token_scores
 from chaffinch.deid.detect.admission import KnownIdentifiers
 from chaffinch.deid.detect.context import ContextVoice
 from chaffinch.deid.detect.detector import HybridDetector, detector
@@ -76,8 +75,8 @@ def test_patterns_speak_by_name_and_taggers_with_features_of_tokens() -> None:
 
 def test_chance_and_threshold_are_those_that_decide() -> None:
     doc = Document.make(NOTE)
-    _, soft, _ = find().score_tokens([doc])
-    chances, types = token_scores.chances(soft)
+    index, soft, _ = find().score_tokens([doc])
+    chances, types = find().chances(index, soft)
     levels = model().dial.at(None)
     for why in told():
         ((first, end),) = doc.token_ranges([why.span]).tolist()

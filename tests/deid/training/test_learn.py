@@ -48,7 +48,7 @@ def marked(lines: int) -> Iterator[Document]:
 
 
 def test_a_model_learns_what_no_rule_knows() -> None:
-    asked = Document.make("Swelling noted by zookeeper Brightwaterton at noon.")
+    asked = Document.make("Tremor noted by zookeeper Brightwaterton at noon.")
     assert not next(detector()([asked])).layer("deid")
     model = learn(list(marked(40)), lesson=QUICK)
     spans = next(detector(model)([asked])).layer("deid")

@@ -18,7 +18,9 @@ class RunResult(Result, kw_only=True):
     dry_run: bool  # nothing was written
     output: str | None  # the path of the release; null in a dry run
     format: int  # the version of the manifest
-    settings: dict[str, Any]  # model, policy, secret's fingerprint, ids, released fields, format
+    settings: dict[
+        str, Any
+    ]  # model with its expected and promised recall, policy, secret's fingerprint, ids, released fields, format
     versions: dict[str, str]  # of chaffinch, python and numpy
     documents: dict[str, int]  # in, released, withheld and excluded
     withheld: dict[str, int]  # reasons, and how many documents
@@ -50,6 +52,7 @@ class RunResult(Result, kw_only=True):
             "characters": self.characters,
             "replacements": self.replacements,
             "model": self.settings["model"]["name"],
+            "recall": self._recall(),
             "policy": self.settings["policy"]["name"],
             "ids": self.settings["ids"],
             "expected leaks": "not known" if leaks is None else f"{leaks['per_note']:.3g} identifier tokens per note",
@@ -71,6 +74,14 @@ class RunResult(Result, kw_only=True):
         if self.warnings:
             yield ""
             yield from (f"warning: --{warning}" for warning in self.warnings)
+
+    def _recall(self) -> str:
+        """Return what recall to expect, and what is promised, on notes that the model was not tuned on."""
+        model = self.settings["model"]
+        expected, promised = model.get("expected_recall"), model.get("promised_recall")
+        if expected is None:
+            return "not measured on other notes; see deid sample"
+        return f"{expected:.3f} expected, {promised:.3f} promised with 90 % confidence"
 
 
 class SparkResult(Result, kw_only=True):

@@ -297,7 +297,8 @@ def _write_page(page: Path, manifest: dict[str, Any], job: ReleaseJob, *, title:
 def _dial(find: HybridDetector) -> dict[str, Any]:
     """Return the recall asked for, and the thresholds by label that the model's dial gives for it."""
     model, recall = find.model, find.recall
-    return {"asked": recall, "thresholds": model.dial.at(recall) if model.taggers else {}}
+    outlook = model.dial.outlook(recall)._asdict()
+    return {"asked": recall, **outlook, "thresholds": model.dial.at(recall) if model.taggers else {}}
 
 
 def _note_ambiguous(manifest: dict[str, Any], *, quiet: bool) -> None:
@@ -315,11 +316,18 @@ def _warnings(
     find: HybridDetector, recall: float | None, model: str, policy: str, config: ConfigFile | None
 ) -> Iterator[str]:
     """Yield warnings: a recall out of reach, files with the name of a packaged model or policy, unused tables."""
-    reached = None if recall is None else find.model.dial.reaches(recall)
+    model_dial = find.model.dial
+    reached = None if recall is None else model_dial.reaches(recall)
     if recall is not None and reached is not None and reached < recall:
         yield (
             f"recall {recall:g} is more than this model can do: {reached:.3f} on the notes its dial was set on; "
             "estimate what leaks with deid sample, or adapt the model to your notes"
+        )
+    limit = None if recall is None else model_dial.outlook(recall).limit
+    if recall is not None and limit is not None and limit < recall:
+        yield (
+            f"recall {recall:g} is more than the {model_dial.notes:,} notes of this model's dial can promise: at most "
+            f"{limit:.3f} with 90 % confidence, if nothing in them were missed; estimate what leaks with deid sample"
         )
     for option, name, packaged in (
         ("model", model, (RULES, *list_packaged_models())),

@@ -32,7 +32,7 @@ from chaffinch.deid.patterns import find as patterns
 from chaffinch.deid.patterns import places as patterns_places
 from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import Lexicon
-from chaffinch.kernels.lattice import Floats
+from chaffinch.kernels.lattice import Floats, Ints
 from chaffinch.models.alignment import model as alignment
 from chaffinch.models.core.batching import BATCH_TOKENS, batches
 from chaffinch.text import Corpus, Document, Soft, Span
@@ -41,9 +41,14 @@ from chaffinch.weak.fingerprint import fingerprint
 from chaffinch.weak.sources.base import Source, collect_spans
 
 LAYER = "deid"
-# The chance of an identifier from which models may flag a bare eponym ("Foley"); lower finds more people who share a
-# name with a disease or device, and flags more diseases and devices.
-PROTECTED_THRESHOLD = 0.9
+# The chance of an identifier from which models may flag a word of a protected term ("Foley"); lower finds more people
+# who share a name with a disease or device, and flags more of these. On dev writers, half of the words between .5 and
+# .9 are identifiers, and nearly all above .9.
+PROTECTED_THRESHOLD = 0.7
+# In a model that overrules patterns, the odds of words in a pattern's span are multiplied by this, and the span counts
+# if one of its words is then flagged; codes of exact patterns always count. Taggers have patterns as features; on dev
+# writers 10 costs .002 of precision, and spans that always count .005, for nothing.
+PATTERN_ODDS = 3.0
 CERTAIN = 0.99  # the score of spans from the user's deny list and types
 SHORTEST = 3  # characters of a word whose repeats are searched for; shorter words repeat by chance
 # The most digits of a number in a row of numbers that models may not flag; longer ones may be codes.
@@ -80,12 +85,18 @@ class HybridDetector:
         """Return the settings for the manifest: recall, and how many phrases, identifiers and types were given."""
         allow, deny = (0 if lexicon is None else sum(map(len, lexicon.phrases)) for lexicon in (self.allow, self.deny))
         known = 0 if self.known is None else sum(map(len, self.known.patients.values()))
-        return {"recall": self.recall, "allow": allow, "deny": deny, "known": known, "types": len(self.types)}
+        outlook = self.model.dial.outlook(self.recall)
+        recalls = {
+            "recall": self.recall,
+            "expected_recall": None if outlook.expected is None else round(outlook.expected, 4),
+            "promised_recall": None if outlook.promised is None else round(outlook.promised, 4),
+        }
+        return {**recalls, "allow": allow, "deny": deny, "known": known, "types": len(self.types)}
 
     @property
     def digest(self) -> str:
         """Return a hash of model, settings and the user's lists. Never publish it: it confirms guessed phrases."""
-        model = [self.model.taggers, self.model.dial.to_dict(), self.model.rules]
+        model = [self.model.taggers, self.model.dial.to_dict(), self.model.rules, self.model.overrules]
         voice = self.model.context
         model += [] if voice is None else [voice.describe(), voice.reader.state()]
         lists = [self.allow, self.deny, self.known, self.types, self.lists.language, self.lists.hidden]
@@ -116,10 +127,10 @@ class HybridDetector:
         """Yield per document the chances, types, rule flags and gold flags of its tokens, to fit the recall dial on."""
         for docs in batches((ShownDocument.of(doc).shown for doc in documents), BATCH_TOKENS):
             index, soft, _ = self.score_tokens(docs)
-            chances, types = detect_soft.chances(soft)
+            chances, types = self.chances(index, soft)
             rules = [
-                [*self.certain_spans(doc), *self._pattern_spans(prepared)]
-                for doc, prepared in zip(docs, index.docs, strict=True)
+                [*self.certain_spans(doc), *filter(self._always_counts, patterned)]
+                for doc, patterned in zip(docs, self._pattern_spans(index), strict=True)
             ]
             ruled = index.split_rows(index.flags(rules))
             right = index.split_rows(index.flags([doc.layer(gold) for doc in docs]))
@@ -141,7 +152,6 @@ class HybridDetector:
             softs.append(Soft(("O", *tagger.labels), np.concatenate(rows)))
             found.append(detect_soft.score_spans(index, softs[-1], spans))
         soft = detect_soft.mean(softs)
-        soft = detect_soft.discount_common_words(index, soft, self.lists) if self.model.rules else soft
         if self.model.context is not None:
             soft = self.model.context.join(soft, docs)
         return index, soft, found[0] if len(found) == 1 else [vote_spans(spans) for spans in zip(*found, strict=True)]
@@ -149,10 +159,12 @@ class HybridDetector:
     def detect(self, docs: Sequence[Document]) -> list[Document]:
         """Detect by rules, lists and models; return the documents with cues, spans, soft labels and classes."""
         index, soft, decoded = self.score_tokens(docs)
-        flagged = self._flag_spans(index, soft, decoded) if self.model.taggers else decoded
+        flags = self._flags(index, soft)
+        modelled = self._modelled_spans(index, soft, flags, decoded) if self.model.taggers else decoded
+        patterned = self._heeded_spans(index, flags)
         found = []
-        for doc, prepared, modelled in zip(docs, index.docs, flagged, strict=True):
-            ranks = [self.certain_spans(doc), *self._rank_spans(doc, self._pattern_spans(prepared), modelled)]
+        for doc, ruled, others in zip(docs, patterned, modelled, strict=True):
+            ranks = [self.certain_spans(doc), *self._rank_spans(doc, ruled, others)]
             found.append(trim_punctuation(doc.text, merge_by_rank(ranks)))
         softs = detect_soft.with_spans(index, soft, found)
         modelled_soft = soft if self.model.taggers else Soft(("O",), np.ones((len(soft.values), 1)))
@@ -189,9 +201,30 @@ class HybridDetector:
                 out.append(Claim(span, chance, wider_class(span.label), final, denied))
         return out
 
-    def _pattern_spans(self, doc: Document) -> Sequence[Span]:
-        """Return the document's spans of the pattern layer; none if the model has `rules=False`."""
-        return doc.layers[patterns.LAYER] if self.model.rules else ()
+    def _pattern_spans(self, index: TokenIndex) -> list[list[Span]]:
+        """Return by document the spans of patterns; none with `rules=False`."""
+        return [list(doc.layers[patterns.LAYER]) if self.model.rules else [] for doc in index.docs]
+
+    def _heeded_spans(self, index: TokenIndex, flags: Flags) -> list[list[Span]]:
+        """Return by document the spans of patterns that hold a flagged token, and those that always count."""
+        spans = self._pattern_spans(index)
+        firsts, ends = index.runs(spans)
+        counts = np.concatenate([[0], np.cumsum(flags)])
+        hit = iter((counts[ends] > counts[firsts]).tolist())
+        return [[span for span in part if next(hit) or self._always_counts(span)] for part in spans]
+
+    def _always_counts(self, span: Span) -> bool:
+        """Return whether a pattern's span counts whatever models say: codes of exact patterns, or all."""
+        return not self.model.overrules or _keeps_type(span)
+
+    def chances(self, index: TokenIndex, soft: Soft) -> tuple[Floats, Ints]:
+        """Return (N,) the chances of tokens to be identifiers, raised where patterns are, and (N,) their labels."""
+        chances, types = detect_soft.chances(soft)
+        if not self.model.overrules:
+            return chances, types
+        patterned = index.flags(self._pattern_spans(index))
+        raised = chances * PATTERN_ODDS / (1.0 + chances * (PATTERN_ODDS - 1.0))
+        return np.where(patterned, raised, chances), types
 
     def certain_spans(self, doc: Document) -> list[Span]:
         """Return merged spans of admission file (first), deny list and user's types in a document."""
@@ -224,13 +257,20 @@ class HybridDetector:
 
         return [span for span in spans if not inside(span)]
 
-    def _flag_spans(self, index: TokenIndex, soft: Soft, decoded: Sequence[Sequence[Span]]) -> list[list[Span]]:
-        """Return by document the decoded spans with a token that reaches its threshold, and runs of other such."""
-        chances, types = detect_soft.chances(soft)
+    def _flags(self, index: TokenIndex, soft: Soft) -> Flags:
+        """Return (N,) whether each token reaches the threshold of its type, and models may flag it."""
+        if not self.model.taggers:
+            return np.zeros(len(soft.values), np.bool_)
+        chances, types = self.chances(index, soft)
         thresholds = self.model.dial.at(self.recall)
         levels = np.array([thresholds.get(name, thresholds[""]) for name in soft.labels])[1:]
         levels = levels[types] if len(levels) else np.ones(len(types))
-        flags = (chances >= levels) & self._not_protected(index, chances)
+        return (chances >= levels) & self._not_protected(index, chances)
+
+    def _modelled_spans(
+        self, index: TokenIndex, soft: Soft, flags: Flags, decoded: Sequence[Sequence[Span]]
+    ) -> list[list[Span]]:
+        """Return by document the decoded spans that hold a flagged token, and the runs of other flagged tokens."""
         if self.model.context is not None:
             decoded = context.decode(index, soft, flags)
         return detect_soft.spans_of(index, soft, flags, decoded)
@@ -238,16 +278,12 @@ class HybridDetector:
     def _not_protected(self, index: TokenIndex, chances: Floats) -> Flags:
         """Return (N,) whether models may flag each token: not inside a protected term, nor a short number of a table.
 
-        They may not flag a token inside a protected term (a bare eponym is protected only below `PROTECTED_THRESHOLD`),
-        nor a short number in a row of a table.
+        They may flag a token inside a protected term if its chance reaches `PROTECTED_THRESHOLD`.
         """
         terms = [self.lists.find_protected(doc) for doc in index.docs]
-        tokens, sizes = detect_soft.tokens_of(*index.runs(terms))
-        bare = np.repeat(np.array([term.score < 1.0 for spans in terms for term in spans], np.bool_), sizes)
-        free = np.ones(len(chances), np.bool_)
-        free[tokens[~(bare & (chances[tokens] >= PROTECTED_THRESHOLD))]] = False
+        free = ~index.flags(terms) | (chances >= PROTECTED_THRESHOLD)
         rows = [[span for span in doc.layers[cues.FIELD] if span.label == cues.ROW] for doc in index.docs]
-        numbers = [row for row in np.flatnonzero(index.flags(rows)).tolist() if _is_short_number(index.word(row)[0])]
+        numbers = [row for row in np.flatnonzero(index.flags(rows)).tolist() if _is_short_number(index.word(row))]
         free[numbers] = False
         return free
 
@@ -415,10 +451,11 @@ def detector(
 
 
 def with_dial(model: Model, documents: Iterable[Document], *, gold: str | None = None) -> Model:
-    """Return the model with its recall dial fitted on labelled notes that its taggers did not learn from."""
+    """Return the model with its dial fitted on notes that it did not learn from; every note is a group of its own."""
     find = HybridDetector(replace(model, dial=dial.Dial()))
-    sample = DialSample.join(find.dial_samples(documents, gold))
-    return replace(model, dial=dial.fit(sample, model.labels))
+    samples = list(find.dial_samples(documents, gold))
+    groups = [str(number) for number in range(len(samples))]
+    return replace(model, dial=dial.fit_by_group(samples, groups, model.labels))
 
 
 def _lexicon(lists: Mapping[str, Iterable[str]]) -> Lexicon | None:

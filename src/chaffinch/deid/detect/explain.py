@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from chaffinch.deid.detect import token_scores
 from chaffinch.deid.detect.admission import KnownIdentifiers
 from chaffinch.deid.detect.detector import HybridDetector, detector
+from chaffinch.deid.detect.token_scores import TokenIndex
 from chaffinch.deid.patterns import find as patterns
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels.lattice import Floats
@@ -111,7 +111,7 @@ class _Reading:
         """Explain one span by all voices, chance and threshold; `top` features of a model's voice, None for none."""
         ((first, end),) = self.note.token_ranges([span]).tolist()
         modelled = bool(self.find.model.taggers) and end > first
-        chances, types = token_scores.chances(self.soft)
+        chances, types = self.find.chances(TokenIndex.of([self.prepared]), self.soft)
         decides = first + int(chances[first:end].argmax()) if modelled else first
         voices = (
             *self._user_voices(span),

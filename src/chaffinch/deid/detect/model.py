@@ -31,7 +31,8 @@ class Model:
     """Taggers, whose probabilities are averaged, and their dial; without taggers, rules alone.
 
     The rules are for English; `rules=False` turns them off, for notes in other languages. `context` is a reader
-    beside the taggers; the dial is then of both, and `fast` returns the model without it.
+    beside the taggers; the dial is then of both, and `fast` returns the model without it. A model that `overrules` may
+    leave out what patterns find: that needs taggers that have learnt from notes of many writers.
     """
 
     taggers: tuple[Tagger, ...] = ()
@@ -39,6 +40,7 @@ class Model:
     checksum: str = ""
     rules: bool = True
     context: ContextVoice | None = None
+    overrules: bool = False
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -61,7 +63,7 @@ class Model:
         for number, tagger in enumerate(self.taggers):
             state = state.with_child(f"tagger{number}", _state(tagger))
         taggers = [_tagger_config(tagger) for tagger in self.taggers]
-        config = {"taggers": taggers, "dial": self.dial.to_dict(), "rules": self.rules}
+        config = {"taggers": taggers, "dial": self.dial.to_dict(), "rules": self.rules, "overrules": self.overrules}
         if self.context is not None:
             state = state.with_child(CONTEXT, self.context.reader.state())
             config[CONTEXT] = self.context.describe()
@@ -93,7 +95,8 @@ def load(path: str | Path) -> Model:
         taggers = tuple(_tagger(found, number, part) for number, part in enumerate(config["taggers"]))
         dial = Dial.from_dict(config["dial"])
         voice = ContextVoice.of(config[CONTEXT], found.state.child(CONTEXT)) if CONTEXT in config else None
-        return Model(taggers, dial, found.manifest.checksum, bool(config.get("rules", True)), voice)
+        rules, overrules = bool(config.get("rules", True)), bool(config.get("overrules", False))
+        return Model(taggers, dial, found.manifest.checksum, rules, voice, overrules)
 
 
 def upper_if_caseless(doc: Document) -> Document:

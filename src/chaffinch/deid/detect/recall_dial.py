@@ -5,17 +5,22 @@ chances of a type are calibrated first: their log-odds move by one offset, the l
 identifiers expected among the doubtful tokens of the type. Then all types share one level of calibrated chance, which
 loses least precision for the recall gained. Misses are rare, so nothing finer than an offset can be learnt from a few
 hundred notes: a curve per type follows the notes it was fitted on and falls short of the recall on others.
-R rows, L labels, N tokens.
+
+Two figures go with every row. *Expected* is the recall on groups of notes (writers, or else documents) that the row was
+not fitted on, by cross-fitting. *Promised* is a lower bound for the notes of ten unseen groups, with 90 % confidence:
+exact binomial (Clopper and Pearson), with as many words as the spread between groups leaves (Korn and Graubard 1998).
+R rows, L labels, N tokens, G groups.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import beta
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels.lattice import Floats, Ints
@@ -25,13 +30,26 @@ RECALLS = (0.9, 0.95, 0.97, 0.98, 0.985, 0.99, 0.993, 0.995, 0.997, 0.998, 0.999
 PLAIN = 0.5  # the threshold without a dial: more likely an identifier than not
 LOWEST = 1e-6  # no threshold is lower, so a chance of 0 is never flagged
 HIGHEST = 0.98  # no threshold is higher: a few held-out notes cannot overrule a model that is this sure
-WEIGHT = 2.0**2  # beta squared of the balanced F: recall counts double, because a leak is worse than a lost word
+WEIGHT = 2.0  # beta squared of the balanced F: recall counts more, because a leak is worse than a lost word
 UNLIKELY = 0.2  # the lowest level of calibrated chance in the balanced setting, however weak the model
 _DOUBTFUL = 0.5  # tokens below this chance count for the offset of their type
 _PRIOR = 3.0  # added to the identifiers found and expected, so that the offset of a rare type stays near 0
+_ROUNDING = 1e-9  # thresholds are lowered by more than rounding can add, so that what was counted is flagged
 _EDGE = 1e-12  # chances are clipped to [_EDGE, 1 - _EDGE], which keeps log-odds finite
 
+CONFIDENCE = 0.9  # of promised recalls
+UNSEEN = 10  # groups of notes that a promise is about; about fewer, single notes decide
+FOLDS = 30  # the most parts that groups are dealt into for cross-fitting
+
 Flags = NDArray[np.bool_]
+
+
+class Outlook(NamedTuple):
+    """What a setting of the dial does on notes it was not fitted on; None where that was not measured."""
+
+    expected: float | None  # recall, cross-fitted by group
+    promised: float | None  # recall, lower bound with 90 % confidence
+    limit: float | None  # the most that so many notes could promise, if nothing in them were missed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +85,10 @@ class Dial:
     thresholds: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # (R, L)
     levels: tuple[float, ...] = ()  # (R,) for labels the dial does not know
     balanced: tuple[float, ...] = ()  # (L,) thresholds of the best F, in which recall counts more than precision
+    expected: tuple[float, ...] = ()  # (1 + R,) the balanced setting first; none if not measured
+    promised: tuple[float, ...] = ()  # (1 + R,)
+    notes: int = 0  # on which it was fitted
+    groups: int = 0  # of these notes
 
     def at(self, recall: float | None) -> Mapping[str, float]:
         """Return thresholds by label for a recall, or for the best F2 if None; the key "" is for other labels.
@@ -83,6 +105,13 @@ class Dial:
         """Return the recall that the row for `recall` reached on the notes of the fit; it may be lower than asked."""
         return self.reached[self._row(recall)]
 
+    def outlook(self, recall: float | None) -> Outlook:
+        """Return what to expect of the row for a recall, or of the balanced setting if None."""
+        place = 0 if recall is None else 1 + self._row(recall)
+        if not self.expected:
+            return Outlook(None, None, None)
+        return Outlook(self.expected[place], self.promised[place], (1.0 - CONFIDENCE) ** (1.0 / self.notes))
+
     def _row(self, recall: float) -> int:
         """Return the row of the lowest fitted recall at or above this one, or the last; ConfigError without a dial."""
         if not 0.0 < recall <= 1.0:
@@ -90,6 +119,13 @@ class Dial:
         if not self.recalls:
             raise ConfigError("this model has no dial; set it on reviewed notes, or leave out recall")
         return min(int(np.searchsorted(self.recalls, recall - 1e-12)), len(self.recalls) - 1)
+
+    def count_hits(self, sample: DialSample) -> Floats:
+        """Return (1 + R,) how many identifiers of a sample are flagged, by the balanced setting and by every row."""
+        gold = sample.gold
+        tables = np.concatenate([np.array(self.balanced)[None], self.thresholds])
+        flagged = sample.ruled[gold] | (sample.chances[gold] >= tables[:, sample.types[gold]])
+        return np.asarray(flagged.sum(axis=1), np.float64)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain values for a manifest; `from_dict` reads them."""
@@ -100,6 +136,10 @@ class Dial:
             "levels": self.levels,
             "thresholds": self.thresholds.tolist(),
             "balanced": self.balanced,
+            "expected": self.expected,
+            "promised": self.promised,
+            "notes": self.notes,
+            "groups": self.groups,
         }
 
     @classmethod
@@ -107,7 +147,10 @@ class Dial:
         """Rebuild a dial from the fields in a manifest."""
         table = np.array(fields["thresholds"], np.float64).reshape(len(fields["recalls"]), len(fields["labels"]))
         labels, recalls, reached = (tuple(fields[name]) for name in ("labels", "recalls", "reached"))
-        return cls(labels, recalls, reached, table, tuple(fields["levels"]), tuple(fields["balanced"]))
+        outlook = (tuple(fields.get("expected", ())), tuple(fields.get("promised", ())))  # older files have none
+        sizes = int(fields.get("notes", 0)), int(fields.get("groups", 0))
+        levels, balanced = tuple(fields["levels"]), tuple(fields["balanced"])
+        return cls(labels, recalls, reached, table, levels, balanced, *outlook, *sizes)
 
 
 def fit(sample: DialSample, labels: Sequence[str], *, recalls: Sequence[float] = RECALLS, lowest: float = 0.0) -> Dial:
@@ -125,27 +168,57 @@ def fit(sample: DialSample, labels: Sequence[str], *, recalls: Sequence[float] =
     order = np.argsort(-worth[free], kind="stable")
     levels, hits = worth[free][order], base + np.cumsum(sample.gold[free][order])
     ends = np.append(np.flatnonzero(np.diff(levels)), len(levels) - 1) if len(levels) else np.zeros(0, np.int64)
-    rows, reached = [], []
-    for recall in recalls:
-        level, share = _level(levels, hits, ends, recall * total - 1e-9, base)
-        if level < lowest:
-            level, share = lowest, base + int(sample.gold[free][worth[free] >= lowest].sum())
-        rows.append(level)
-        reached.append(share / total)
-    table = np.array([_thresholds(level, offsets) for level in rows]).reshape(len(rows), len(labels))
     flagged = int(sample.ruled.sum()) + 1 + ends
     best = _between(levels, ends[np.argmax(hits[ends] / (flagged + WEIGHT * total))]) if len(ends) else PLAIN
     best = max(best, UNLIKELY)
+    rows, reached = [], []
+    for recall in recalls:
+        # No row flags less than the balanced setting does, nor more than `lowest` allows.
+        level = max(min(_level(levels, hits, ends, recall * total - 1e-9, base), best), lowest)
+        rows.append(level)
+        reached.append((base + int(sample.gold[free][worth[free] >= level - _ROUNDING].sum())) / total)
+    table = np.array([_thresholds(level, offsets) for level in rows]).reshape(len(rows), len(labels))
     return Dial(tuple(labels), tuple(recalls), tuple(reached), table, tuple(rows), tuple(_thresholds(best, offsets)))
 
 
-def _level(levels: Floats, hits: Ints, ends: Ints, wanted: float, base: int) -> tuple[float, float]:
-    """Return the highest threshold that flags `wanted` identifiers (else the lowest), and how many it flags."""
+def fit_by_group(
+    samples: Sequence[DialSample], groups: Sequence[str], labels: Sequence[str], *, lowest: float = 0.0
+) -> Dial:
+    """Fit a dial on documents, each a sample of a group, and measure what to expect of it on other groups."""
+    whole = replace(fit(DialSample.join(samples), labels, lowest=lowest), notes=len(samples), groups=len(set(groups)))
+    names = sorted({group for sample, group in zip(samples, groups, strict=True) if sample.gold.any()})
+    if len(names) < 2:
+        return whole
+    fold = {name: number % FOLDS for number, name in enumerate(names)}
+    number = {name: place for place, name in enumerate(names)}
+    hits, gold = np.zeros((len(names), 1 + len(whole.recalls))), np.zeros(len(names))
+    for left in sorted(set(fold.values())):
+        others = [sample for sample, group in zip(samples, groups, strict=True) if fold.get(group) != left]
+        dial = fit(DialSample.join(others), labels, lowest=lowest)
+        for sample, group in zip(samples, groups, strict=True):
+            if fold.get(group) == left:
+                hits[number[group]] += dial.count_hits(sample)
+                gold[number[group]] += sample.gold.sum()
+    promised = tuple(_promise(column, gold, len(samples)) for column in hits.T)
+    return replace(whole, expected=tuple((hits.sum(axis=0) / gold.sum()).tolist()), promised=promised)
+
+
+def _promise(hits: Floats, gold: Floats, notes: int) -> float:
+    """Return a lower bound of the recall over `UNSEEN` more groups, from hits and identifiers (G,) of measured ones."""
+    G, total = len(gold), float(gold.sum())
+    recall = float(hits.sum()) / total
+    wider = 1.0 + G / UNSEEN  # the spread of the mean of measured groups, and of that of unseen ones
+    spread = G / (G - 1) * float(((hits - recall * gold) ** 2).sum()) / total**2
+    size = min(recall * (1.0 - recall) / spread, total) / wider if spread > 0 else notes / wider
+    return float(beta.ppf(1.0 - CONFIDENCE, recall * size, (1.0 - recall) * size + 1.0)) if recall > 0 else 0.0
+
+
+def _level(levels: Floats, hits: Ints, ends: Ints, wanted: float, base: int) -> float:
+    """Return the highest level that flags enough identifiers, else the lowest."""
     if base >= wanted or not len(ends):
-        return 1.0, base
+        return 1.0
     enough = ends[hits[ends] >= wanted]
-    end = int(enough[0]) if len(enough) else int(ends[-1])
-    return _between(levels, end), float(hits[end])
+    return _between(levels, int(enough[0]) if len(enough) else int(ends[-1]))
 
 
 def _between(levels: Floats, end: int) -> float:
@@ -172,6 +245,5 @@ def _shift_log_odds(chances: Floats, offsets: Floats) -> Floats:
 
 def _thresholds(level: float, offsets: Floats) -> list[float]:
     """Return for each type the raw chance whose calibrated value is `level`, clipped and just below rounding."""
-    # The same tokens must be flagged as were counted, so thresholds are lowered by more than rounding can add.
     chances = _shift_log_odds(np.full(len(offsets), level), -offsets)
-    return [float(chance) for chance in np.clip(chances - 1e-9, LOWEST, HIGHEST)]
+    return [float(chance) for chance in np.clip(chances - _ROUNDING, LOWEST, HIGHEST)]

@@ -23,10 +23,6 @@ Flags = NDArray[np.bool_]
 Number = TypeVar("Number", bound=np.generic)
 
 TINY = 1e-12  # keeps a division by zero out of rows that np.where then discards
-# The odds that a common word is an identifier are divided by DOUBT if its chance is above DOUBTED; lower chances hardly
-# matter. A higher DOUBT spares more ordinary words and misses more identifiers that are also words.
-DOUBT, DOUBTED = 8.0, 0.004
-_BEFORE = frozenset(["", *".!?:;•*-#\n\r)"])  # the last character before a line or a sentence
 SURE = 0.97  # the most that a span can raise the chance of its tokens to, so that no soft label is certain
 MODELLED = ("model", "dial")  # the sources of spans of models: decoded, and runs of tokens at or above the dial
 # Without models: the chance of each of these labels for a capitalised word that may be a name, and for other words.
@@ -51,26 +47,6 @@ def by_rules(docs: Iterable[Document], lists: WordLists) -> Soft:
     values[np.array(maybe, np.bool_)] = NAMELIKE
     values[:, 0] = 1.0 - values[:, 1:].sum(axis=1)
     return Soft(("O", *NAMES), values)
-
-
-def discount_common_words(index: TokenIndex, soft: Soft, lists: WordLists) -> Soft:
-    """Divide by `DOUBT` the odds of plain common words that a model finds likely; others keep theirs.
-
-    Jobs keep their chances, and so do capitalised words that are often names.
-
-    Few identifiers are common words, and few common words are identifiers: a model that has met some of them in notes
-    full of identifiers is too sure in other notes.
-    """
-    chance = 1.0 - soft.values[:, 0]
-    maybe = np.flatnonzero(chance > DOUBTED).tolist()
-    rows = np.array([row for row in maybe if lists.is_plain(*index.word(row))], np.int64)
-    if not len(rows):
-        return soft
-    values, before = soft.values.copy(), chance[rows]
-    after = before / (before + (1.0 - before) * DOUBT)
-    values[rows, 1:] *= (after / before)[:, None]
-    values[rows, 0] = 1.0 - after
-    return Soft(soft.labels, values)
 
 
 def chances(soft: Soft) -> tuple[Floats, Ints]:
@@ -125,14 +101,11 @@ class TokenIndex:
         depth = np.bincount(firsts, minlength=size) - np.bincount(ends, minlength=size)
         return np.cumsum(depth)[:-1] > 0
 
-    def word(self, token: int) -> tuple[str, bool]:
-        """Return the text of a token of the index, and whether it begins a line or a sentence."""
+    def word(self, token: int) -> str:
+        """Return the text of a token."""
         number = bisect_right(self.bounds, token) - 1
-        text, shift = self.docs[number].text, self.shifts[number]
-        start = int(self.starts[token]) - shift
-        return text[start : int(self.ends[token]) - shift], text[max(0, start - 3) : start].rstrip(" \t")[
-            -1:
-        ] in _BEFORE
+        shift = self.shifts[number]
+        return self.docs[number].text[int(self.starts[token]) - shift : int(self.ends[token]) - shift]
 
     def split_rows(self, rows: NDArray[Number]) -> list[NDArray[Number]]:
         """Split an array with a row per token (N, ...) into one array per document."""

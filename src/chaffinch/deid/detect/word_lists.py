@@ -74,7 +74,6 @@ class WordLists:
         self.is_drug: Callable[[str], bool] = remember(self._is_drug)
         self.is_term: Callable[[str], bool] = remember(self._is_term)
         self.is_name: Callable[[str], bool] = remember(self._is_name)
-        self.is_plain: Callable[[str, bool], bool] = remember(self._is_plain)
         self._harmless: Callable[[str], str] = remember(self._find_harmless)
 
     def __repr__(self) -> str:
@@ -167,18 +166,6 @@ class WordLists:
         if self.is_term(word):
             return False
         return "hi" in (self.rate(word, "first"), self.rate(word, "last")) or not self.is_common(word)
-
-    def _is_plain(self, word: str, begins: bool) -> bool:
-        """Tell whether a word is common or clinical, and written in lower case, in capitals or at a beginning.
-
-        Jobs in lower case do not count, nor do capitalised words that are often names.
-        """
-        if not word.isalpha() or len(word) < 2 or not (self.is_common(word) or self.is_term(word)):
-            return False
-        if word.islower():
-            return self.rate(word, "job") != "hi"
-        often = any(self.rate(word, name) == "hi" for name in ("first", "last", "city", "state"))
-        return (word.isupper() or begins) and not often
 
     def _find_harmless(self, word: str) -> str:
         """Return the kind of a word that names nobody ("drug", "eponym", "credential", "time"); "" if it is none."""

@@ -70,7 +70,8 @@ _IDS = {
 def html(manifest: Mapping[str, Any], policy: Policy, *, title: str, output: str, dial: Mapping[str, Any]) -> str:
     """Return the HTML summary of a release from its manifest; `output` is its name, `dial` the recall and thresholds.
 
-    `dial` has "asked" (the requested recall, or None) and "thresholds" by label, if the model has any.
+    `dial` has "asked" (the requested recall, or None), "expected" and "promised" recall (or None), and "thresholds" by
+    label, if the model has any.
     """
     sections = [
         _render_counts(manifest),
@@ -251,6 +252,8 @@ def _render_settings(manifest: Mapping[str, Any], policy: Policy, dial: Mapping[
     settings, versions = manifest["settings"], manifest["versions"]
     recall = dial.get("asked")
     dial_text = f"set for a recall of {recall:g}" if recall is not None else "not set: the model's balanced setting"
+    if dial.get("expected") is not None:
+        dial_text += f"; {dial['expected']:.3f} expected, {dial['promised']:.3f} promised with 90 % confidence"
     thresholds = {label: level for label, level in dial.get("thresholds", {}).items() if label}
     levels = ", ".join(f"{label} {level:.3g}" for label, level in sorted(thresholds.items()))
     facts = {

@@ -100,7 +100,8 @@ def adapt(
             able = [method.name for method in METHODS.values() if _adapts(method.config())]
             kind = old.manifest.kind
             raise DataError(f"a {kind} cannot train further; adapt deid-en, or a model of {' or '.join(able)}")
-    model = with_lists(model, known_lists)
+    # What patterns find always counts: votes of one site are too few to overrule them.
+    model = replace(with_lists(model, known_lists), overrules=False)
     reviewed_ids = {doc.id for doc in reviewed}
     unreviewed = [doc for doc in notes if doc.id not in reviewed_ids]
     if len(unreviewed) + len(reviewed) < FEWEST:
@@ -165,12 +166,17 @@ class _FurtherTraining:
         return model, [*tested, *others]
 
     def fit_dial(self, model: Model, docs: Sequence[Document], reviewed: Sequence[Document]) -> dial.Dial:
-        """Set the dial of a model on documents that it did not learn from, by their gold or their votes."""
+        """Set the dial of a model on documents that it did not learn from, by their gold or their votes.
+
+        If all are reviewed, it also says what to expect, and promises, on notes of the site's other patients.
+        """
         by_gold = {doc.id for doc in reviewed}
         samples = [
             sample if doc.id in by_gold or _TARGET not in doc.soft else _only_labelled(sample, doc.soft[_TARGET])
             for doc, sample in zip(docs, dial_samples(model, docs, model.labels, self.lists), strict=True)
         ]
+        if all(doc.id in by_gold for doc in docs):
+            return dial.fit_by_group(samples, [doc.patient for doc in docs], model.labels, lowest=LOWEST)
         return dial.fit(dial.DialSample.join(samples), model.labels, lowest=LOWEST)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -40,7 +40,7 @@ SOURCE = "source"  # key of meta: the corpus or site of a document; documents of
 DIAL = "dial"  # key of meta: false if the dial is not to be set on the document
 FOLDS = 2  # each extra fold trains all taggers once more, on a larger share of the documents
 CAPITALS = 3  # every third document is also learnt from in capitals
-LOWEST = 0.03  # of the dial's levels; below it, more English prose is flagged than identifiers are found
+LOWEST = 0.035  # of the dial's levels; below it, more English prose is flagged than identifiers are found
 LIGHT = 0.08  # smaller weights are dropped: they are half of the file and hardly change a result
 HIDDEN = 3  # every third word of the lists is hidden while the taggers learn
 
@@ -102,30 +102,51 @@ def learn(
     """Train a model on "gold" (or only) layers; set its dial by `held_out`, else by cross-validation over sources.
 
     The dial is set on `held_out`, whose templates should not be in training. Without it, the dial is set by
-    cross-validation over sources (`meta["source"]`), without documents with a false `meta["dial"]`; the final taggers
-    then learn from all documents. To measure on names that no list has, pass `word_lists(hidden=names_in(test))` as
-    `lists`, here and to the detector.
+    cross-validation over the sources (`meta["source"]`) of documents without a false `meta["dial"]`; other sources are
+    learnt from every time, and the final taggers learn from all documents. To measure on names that no list has, pass
+    `word_lists(hidden=names_in(test))` as `lists`, here and to the detector.
     """
-    plan = lesson or DetectorLesson()
-    plan = replace(plan, configs=tuple(replace(config, seed=seed) for config in plan.configs))
-    bare = [
-        replace(doc, layers={GOLD: tuple(with_training_labels(doc.layer()) if plan.english else doc.layer())})
-        for doc in training
-    ]
-    trainer = _Trainer.of(plan, tell, lists or word_lists())
-    ready = trainer.prepare(_with_capitals(map(upper_if_caseless, bare)) if plan.english else bare)
-    parts = [] if held_out else split_by_source(ready)
-    samples: list[dial.DialSample] = []
+    trainer = _Trainer.of(_seeded(lesson, seed), tell, lists or word_lists())
+    ready = trainer.prepare(training)
+    several = len({doc.meta.get(SOURCE) for doc in ready}) > 1
+    setting = {_source(doc, several) for doc in ready if _sets_dial(doc)}
+    split = [doc for doc in ready if _source(doc, several) in setting]
+    always = [doc for doc in ready if _source(doc, several) not in setting]
+    parts = [] if held_out or not split else split_by_source(split)
+    found = Calibration()
     for part in parts if len(parts) > 1 else ():
         rest = [doc for other in parts if other is not part for doc in other]
-        tested = [doc for doc in part if _sets_dial(doc)]
-        samples += dial_samples(trainer.train(rest), tested, _labels(ready), trainer.lists)
+        found.add(trainer.train([*always, *rest]), filter(_sets_dial, part), _labels(ready), trainer.lists)
     model = trainer.train(ready)
-    samples += dial_samples(model, held_out, model.labels, trainer.lists)
-    if not samples:
-        return model
-    lowest = LOWEST if plan.english else 0.0
-    return replace(model, dial=dial.fit(dial.DialSample.join(samples), model.labels, lowest=lowest))
+    found.add(model, held_out, model.labels, trainer.lists)
+    lowest = LOWEST if trainer.lesson.english else 0.0
+    return replace(model, dial=found.dial(model.labels, lowest)) if found.samples else model
+
+
+def train_taggers(
+    training: Sequence[Document], *, seed: int = 0, lesson: DetectorLesson | None = None, lists: WordLists | None = None
+) -> Model:
+    """Train a model without a dial on documents whose layer "gold", or only layer, holds the identifiers."""
+    trainer = _Trainer.of(_seeded(lesson, seed), None, lists or word_lists())
+    return trainer.train(trainer.prepare(training))
+
+
+@dataclass(slots=True)
+class Calibration:
+    """Samples of notes that a model did not learn from, with the group of each, to set a dial on."""
+
+    samples: list[dial.DialSample] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
+
+    def add(self, model: Model, docs: Iterable[Document], labels: Sequence[str], lists: WordLists) -> None:
+        """Add documents, read by a model that did not learn from them; groups are sources, or else documents."""
+        notes = list(docs)
+        self.samples += dial_samples(model, notes, labels, lists)
+        self.groups += [str(doc.meta.get(SOURCE, doc.id)) for doc in notes]
+
+    def dial(self, labels: Sequence[str], lowest: float) -> dial.Dial:
+        """Return the dial of all samples."""
+        return dial.fit_by_group(self.samples, self.groups, labels, lowest=lowest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +165,14 @@ class _Trainer:
         return cls(lesson, tell, lists, lists.hide_words(_words_to_hide(HIDDEN, lists)) if hide else lists)
 
     def prepare(self, docs: Iterable[Document]) -> list[Document]:
-        """Return the documents, with cues by the lists without hidden names if English rules are on."""
-        return list(cues.with_cues(docs, self.fewer)) if self.lesson.english else list(docs)
+        """Return the documents with gold spans alone; with English rules, some in capitals, and with cues.
+
+        Cues come from the lists without hidden names.
+        """
+        if not self.lesson.english:
+            return [replace(doc, layers={GOLD: tuple(doc.layer())}) for doc in docs]
+        bare = (replace(doc, layers={GOLD: tuple(with_training_labels(doc.layer()))}) for doc in docs)
+        return list(cues.with_cues(_with_capitals(map(upper_if_caseless, bare)), self.fewer))
 
     def train(self, docs: Sequence[Document]) -> Model:
         """Train a model on prepared documents, without a dial."""
@@ -188,6 +215,16 @@ def _with_capitals(docs: Iterable[Document]) -> Iterator[Document]:
             yield replace(doc, id=again, group=doc.patient, text=text, meta={**doc.meta, DIAL: False})
 
 
+def _seeded(lesson: DetectorLesson | None, seed: int) -> DetectorLesson:
+    plan = lesson or DetectorLesson()
+    return replace(plan, configs=tuple(replace(config, seed=seed) for config in plan.configs))
+
+
+def _source(doc: Document, several: bool) -> str:
+    """Return the source of a document, or its patient if there are not several sources."""
+    return str(doc.meta.get(SOURCE)) if several else doc.patient
+
+
 def _sets_dial(doc: Document) -> bool:
     """Tell whether a note may be used to fit the recall dial."""
     return bool(doc.meta.get(DIAL, True))
@@ -224,7 +261,7 @@ def split_by_source(docs: Sequence[Document], folds: int = FOLDS) -> list[list[D
     sources: defaultdict[str, list[Document]] = defaultdict(list)
     several = len({doc.meta.get(SOURCE) for doc in docs}) > 1
     for doc in docs:
-        sources[str(doc.meta.get(SOURCE)) if several else doc.patient].append(doc)
+        sources[_source(doc, several)].append(doc)
     parts: list[list[Document]] = [[] for _ in range(min(folds, len(sources)))]
     sizes = [0] * len(parts)
     for _, members in sorted(sources.items(), key=lambda item: (-sum(len(doc.text) for doc in item[1]), item[0])):
