@@ -197,8 +197,7 @@ def intervals(_: Job) -> Answer:
 
 
 JOBS: Mapping[str, Callable[[Job], Answer]] = {
-    own.__name__: own
-    for own in (meddocan, english, prose, default, peer, adapted, speed, reading, products, intervals)
+    own.__name__: own for own in (meddocan, english, prose, default, peer, adapted, speed, reading, products, intervals)
 }
 
 
