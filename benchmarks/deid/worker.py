@@ -154,7 +154,6 @@ def speed(job: Job) -> Answer:
 def reading(job: Job) -> Answer:
     """Characters per CPU second of detection in notes of dev writers: by all of our voices, by the fast, by a peer."""
     from benchmarks.deid.writers.corpus import read_notes  # whose systems import this module
-    from benchmarks.deid.writers.systems import MODEL
 
     docs = bare(read_notes("dev"))
     size = sum(len(doc.text) for doc in docs)
