@@ -48,7 +48,8 @@ CORPUS = "notes of many hands (train writers), aci-phi, asq-phi, generated notes
 NOTES = (
     "Trained on notes of chaffinch's own invented writers, ACI-BENCH notes with invented identifiers (Yim et al. 2023, "
     "CC BY 4.0), synthetic clinical queries (J. Weatherhead, MIT), abstracts of BC5CDR and NCBI Disease without any "
-    "labels, and notes invented by chaffinch synth. Nobody in them exists."
+    "labels, and notes invented by chaffinch synth. Nobody in them exists. Reader from the first layers of "
+    "sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0; Microsoft, MIT)."
 )
 _HOUSE = re.compile(r"(?i)hospital|clinic|center|centre|medical|health|infirmary|hospice|institute|campus|facility")
 _TITLE = re.compile(r"(?i)(?:dr|drs|mr|mrs|ms|miss|prof|doctor|nurse|patient)\b\.?\s+(?=\S)")
@@ -168,7 +169,7 @@ def main() -> None:
     taggers = load(chosen.taggers) if chosen.taggers else train_taggers(documents, lesson=lesson)
     reader = load_reader(chosen.reader) if chosen.reader else reader_en.make(data)
     model = calibrated(taggers, reader, read_notes("dev"))
-    model.save(chosen.output, corpus=CORPUS, notes=f"{NOTES} Reader: {reader_en.NOTES}")
+    model.save(chosen.output, corpus=CORPUS, notes=NOTES)
 
 
 if __name__ == "__main__":

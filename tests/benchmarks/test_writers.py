@@ -6,6 +6,7 @@ Nothing here shows a word of the notes: what is checked of them are counts.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 import msgspec
@@ -271,7 +272,8 @@ def test_what_philter_replaced_is_told_by_its_asterisks() -> None:
 def test_voices_are_scored_alone_and_together(corpus: Path, tmp_path: Path) -> None:
     results = run_system(SystemJob(VOICES, "dev", str(corpus), str(tmp_path / "out.json")))
     names = {result.setting.partition(",")[0] for result in results}
-    assert names == {"cascade", "hmmdp", "cascade + hmmdp"}
+    alone = ("cascade", "hmmdp", "reader")
+    assert names == {" + ".join(some) for size in (1, 2, 3) for some in combinations(alone, size)}
     for result in results:
         asked = float(result.setting.rpartition(" ")[2])
         assert estimate(result.notes, FIGURES["R"]).value >= asked

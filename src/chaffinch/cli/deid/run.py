@@ -24,6 +24,7 @@ from chaffinch.cli.frame.config_file import ConfigFile
 from chaffinch.deid import keys
 from chaffinch.deid.dates.order import DateOrder
 from chaffinch.deid.detect.detector import HybridDetector
+from chaffinch.deid.detect.recall_dial import Dial
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.operators.shift import AMBIGUOUS
 from chaffinch.deid.policy import Policy, ready_policies
@@ -312,23 +313,25 @@ def _note_ambiguous(manifest: dict[str, Any], *, quiet: bool) -> None:
         )
 
 
-def _warnings(
-    find: HybridDetector, recall: float | None, model: str, policy: str, config: ConfigFile | None
-) -> Iterator[str]:
-    """Yield warnings: a recall out of reach, files with the name of a packaged model or policy, unused tables."""
-    model_dial = find.model.dial
-    reached = None if recall is None else model_dial.reaches(recall)
-    if recall is not None and reached is not None and reached < recall:
+def _doubts_of_recall(dial: Dial, recall: float) -> Iterator[str]:
+    """Yield warnings about a recall that the model cannot reach, or that its calibration notes cannot promise."""
+    if (reached := dial.reaches(recall)) < recall:
         yield (
             f"recall {recall:g} is more than this model can do: {reached:.3f} on the notes its dial was set on; "
             "estimate what leaks with deid sample, or adapt the model to your notes"
         )
-    limit = None if recall is None else model_dial.outlook(recall).limit
-    if recall is not None and limit is not None and limit < recall:
+    if (limit := dial.outlook(recall).limit) is not None and limit < recall:
         yield (
-            f"recall {recall:g} is more than the {model_dial.notes:,} notes of this model's dial can promise: at most "
+            f"recall {recall:g} is more than the {dial.notes:,} notes of this model's dial can promise: at most "
             f"{limit:.3f} with 90 % confidence, if nothing in them were missed; estimate what leaks with deid sample"
         )
+
+
+def _warnings(
+    find: HybridDetector, recall: float | None, model: str, policy: str, config: ConfigFile | None
+) -> Iterator[str]:
+    """Yield warnings: a recall out of reach, files with the name of a packaged model or policy, unused tables."""
+    yield from () if recall is None else _doubts_of_recall(find.model.dial, recall)
     for option, name, packaged in (
         ("model", model, (RULES, *list_packaged_models())),
         ("policy", policy, ready_policies()),
