@@ -148,7 +148,7 @@ def test_a_detector_of_this_process_cannot_be_given_to_others(notes: Path, tmp_p
 def test_a_model_that_changes_under_a_job_is_refused(tmp_path: Path) -> None:
     (tmp_path / "deny.txt").write_text("Project Wren\n")
     spec = DetectorSpec(deny=tmp_path / "deny.txt")
-    pinned = spec.pinned(spec.build())
+    pinned = spec.pin(spec.build())
     assert pinned.build().digest == pinned.digest
     (tmp_path / "deny.txt").write_text("Project Lark\n")
     with pytest.raises(ConfigError, match="changed while the job was running"):

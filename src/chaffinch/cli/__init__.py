@@ -43,7 +43,9 @@ _VERBS: Mapping[str, _Verb] = {
         "weak", "weak_app", "Label documents by many noisy sources: rules, lists, models, crowds.", group=True
     ),
     "project": _Verb("project", "project_app", "Make, fill, release, back up and purge review projects.", group=True),
-    "serve": _Verb("serve", "serve_command", "Open a review station, or serve programs (REST), on this computer."),
+    "serve": _Verb(
+        "project.serve", "serve_command", "Open a review station, or serve programs (REST), on this computer."
+    ),
     "relate": _Verb("relate", "relate_app", "Find relations between entities.", group=True),
 }
 
@@ -69,7 +71,7 @@ def _build_app(arguments: Sequence[str]) -> typer.Typer:
     """Return the app with all verbs; only the verb named in the arguments is imported, the others are placeholders."""
     import typer
 
-    from chaffinch.cli.root import do_nothing, show_root
+    from chaffinch.cli.frame.root import do_nothing, show_root
 
     app = typer.Typer(
         name="chaffinch",

@@ -100,7 +100,7 @@ def print_explanations(
 
 def _documents(told: Sequence[Explained], only: int | None, with_text: bool) -> Iterator[ExplainedDocument]:
     """Yield the documents that have an explained span, with explanations as plain data; text only if asked."""
-    for number, (doc, found) in _numbered(told, only):
+    for number, (doc, found) in _number_spans(told, only):
         spans = [
             msgspec.convert(
                 {
@@ -115,7 +115,7 @@ def _documents(told: Sequence[Explained], only: int | None, with_text: bool) -> 
         yield ExplainedDocument(document=number, spans=spans)
 
 
-def _numbered(
+def _number_spans(
     told: Sequence[Explained], only: int | None
 ) -> Iterator[tuple[int, tuple[Document, list[tuple[int, Explanation]]]]]:
     """Yield (number, (document, [(span number, explanation)])) from 1; with `only`, just that span's."""
@@ -131,7 +131,7 @@ def _lines(told: Sequence[Explained], only: int | None, with_text: bool) -> Iter
     """Yield the lines for a terminal: brief explanations of all spans, or the full one of span `only`."""
     if not any(found for _, found in told):
         yield "no span was found"
-    for number, (doc, found) in _numbered(told, only):
+    for number, (doc, found) in _number_spans(told, only):
         yield f"document {number}"
         for place, why in found:
             quoted = f" {' '.join(doc.text[why.span.start : why.span.end].split())}" if with_text else ""

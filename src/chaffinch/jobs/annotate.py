@@ -1,6 +1,6 @@
 """Documents through a model in several processes, in order: each process loads the model once, by its path.
 
-documents  →  batches  →  processes: `Step.build()`  →  documents with a new layer or relations, in the same order
+documents  →  batches  →  processes: `AnnotationStep.build()`  →  documents with more in them, in order
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _AHEAD = 2  # batches for each process that are read before their turn
 Annotate = Callable[[Sequence[Document]], Iterable[Document]]
 
 
-class Step(Protocol):
+class AnnotationStep(Protocol):
     """What is done with documents: a small value that can be pickled, from which a process builds its function."""
 
     def build(self) -> Annotate:
@@ -47,8 +47,8 @@ class ExtractRelations:
         return (extractor if self.precision is None else extractor.with_precision(self.precision)).annotate
 
 
-def annotate_documents(documents: Iterable[Document], step: Step, workers: int) -> Iterator[Document]:
-    """Yield the documents with what the step adds, in order, worked on by so many processes; one is this one."""
+def annotate_documents(documents: Iterable[Document], step: AnnotationStep, workers: int) -> Iterator[Document]:
+    """Yield the documents with what the step adds, in order, worked on by `workers` processes; 1 is this process."""
     parts = batches(documents, _BATCH_TOKENS)
     if workers == 1:
         annotate = step.build()
@@ -73,7 +73,7 @@ def annotate_documents(documents: Iterable[Document], step: Step, workers: int) 
 _loaded: list[Annotate] = []  # the function of this process, if it is a worker
 
 
-def _load(step: Step) -> None:
+def _load(step: AnnotationStep) -> None:
     """Load the model of a worker process."""
     turn_off_core_dumps()
     _loaded[:] = [step.build()]

@@ -74,7 +74,7 @@ def run(
         release,
         finder,
         patients=patients,
-        detector_source=None if spec is None else spec.pinned(finder),
+        detector_source=None if spec is None else spec.pin(finder),
     )
     return run_release(check_effects(job), resume=resume, workers=workers)
 

@@ -182,7 +182,7 @@ class Pool:
                 worker.send(following)
                 following = next(waiting, None)
                 continue
-            for worker in self._finished():
+            for worker in self._wait_for_replies():
                 batch, worker.batch = worker.batch, ()
                 try:
                     results = worker.receive()
@@ -211,7 +211,7 @@ class Pool:
             self._workers.append(idle)
         return idle
 
-    def _finished(self) -> list[_Worker]:
+    def _wait_for_replies(self) -> list[_Worker]:
         """Wait until a worker has something to say, and return all that have."""
         busy = {worker.replies: worker for worker in self._workers if worker.batch}
         return [busy[each] for each in wait(list(busy)) if isinstance(each, Connection)]

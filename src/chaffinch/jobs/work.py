@@ -49,7 +49,7 @@ class DetectorSource(Protocol):
 class DetectorSpec:
     """A detector by its settings: a model by name or path, the dial, and files of lists. `build` loads it.
 
-    `digest` is that of the detector the job was planned with (`Detector.digest`); empty until `pinned`. It covers the
+    `digest` is that of the detector the job was planned with (`Detector.digest`); empty until `pin`. It covers the
     model and all lists, so that a file that changed in between is refused. Never publish it.
     """
 
@@ -85,7 +85,7 @@ class DetectorSpec:
             )
         return found
 
-    def pinned(self, found: Detector) -> DetectorSpec:
+    def pin(self, found: Detector) -> DetectorSpec:
         """Return the spec for other processes: paths do not depend on the folder, and the detector must be this one."""
         model, files = self.model, (self.known, self.allow, self.deny, self.types)
         if model is not None and model not in list_packaged_models():

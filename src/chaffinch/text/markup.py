@@ -33,10 +33,10 @@ def document_html(doc: Document) -> str:
     """
     if not doc.layers:
         return _block("", escape(doc.text[:_MOST]) + _rest(doc))
-    return "".join(_block(name, _marked(doc, name) + _rest(doc)) for name in doc.layers)
+    return "".join(_block(name, _mark_spans(doc, name) + _rest(doc)) for name in doc.layers)
 
 
-def _marked(doc: Document, layer: str) -> str:
+def _mark_spans(doc: Document, layer: str) -> str:
     """Return the text with the spans of a layer as marks."""
     labels = sorted({span.label for span in doc.layers[layer]})
     pieces, at = [], 0

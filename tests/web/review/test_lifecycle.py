@@ -54,7 +54,7 @@ def test_a_decision_removed_from_the_disk_is_noticed(tmp_path: Path) -> None:
     project = make_project(tmp_path, [note(0)])
     confirm(Desk(project), "ann", 1, NAME)
     assert lifecycle.check_project(project).decisions == 1
-    with project.database.unaudited() as connection:
+    with project.database.write_unaudited() as connection:
         connection.execute(text("DROP TRIGGER decisions_no_delete"))
         connection.execute(text("DELETE FROM decisions"))
     with pytest.raises(DataError, match="were changed or removed"):

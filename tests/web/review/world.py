@@ -20,7 +20,7 @@ from chaffinch.web.app import build_app
 from chaffinch.web.pages.access import Door, Proxy
 from chaffinch.web.pages.section import review_sections
 from chaffinch.web.review.desk import Desk
-from chaffinch.web.review.importing import import_notes, layered_notes
+from chaffinch.web.review.importing import import_notes, read_layer_notes
 from chaffinch.web.review.judging import assign_notes
 from chaffinch.web.review.project import Project, ProjectConfig, create_project
 from chaffinch.web.review.store.users import User, add_user, find_user, list_users
@@ -60,7 +60,7 @@ def make_project(
     with project.database.change("test") as change:
         for name, role in people:
             add_user(change, name, role, password=PASSWORD)
-    import_notes(project, layered_notes(documents, "machine"), "test")
+    import_notes(project, read_layer_notes(documents, "machine"), "test")
     if any(role == "steward" for _, role in people) and documents:
         assign_notes(Desk(project), user(project, "sue"))
     return project

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
@@ -83,37 +83,40 @@ def adapt_command(
     columns = ColumnChoice(tuple(text_column), id_column, patient_column)
     how = ReadOptions(split=frame.split_of(lines), max_chars=max_chars, columns=columns)
     documents = _read(notes, how, group_by, from_, quiet=quiet, must_group=True)
-    by_people = gold is not None and (gold / "project.toml").is_file()
-    if key_file is not None and not by_people:
-        raise ConfigError("--key-file is the key of a review project, and --gold names none; leave it out")
-    reviewed = (
-        _read_project(gold, key_file)
-        if gold is not None and by_people
-        else _read(gold, how, group_by, from_, quiet=quiet, must_group=False)
+    reviewed = _read_reviewed(
+        gold, key_file, lambda path: _read(path, how, group_by, from_, quiet=quiet, must_group=False)
     )
-    if gold is not None and not any(doc.layer() for doc in reviewed):
-        raise DataError("has no span in a layer gold, so nothing was reviewed; mark its identifiers", path=gold)
     with frame.live_line("joining votes", _words, quiet=quiet) as show:
         new = adapt(documents, old, gold=reviewed or None, language=language, seed=seed, tell=show)
         gains = cross_check(documents, old, reviewed, seed=seed, tell=show) if check and old is not None else None
-    origin = (
-        model if model == NONE or model in list_packaged_models() else "a model file"
-    )  # names of files may name people
-    about = f"Adapted from {origin} to {len(documents):,} notes, {len(reviewed):,} of them reviewed."
-    saved = new.save(output, notes=about)
+    saved = new.save(output, notes=_describe_origin(model, len(documents), len(reviewed)))
     result = AdaptResult(
-        model=str(output),
-        from_=model,
-        notes=len(documents),
-        reviewed=len(reviewed),
-        labels=list(saved.labels),
+        model=str(output), from_=model, notes=len(documents), reviewed=len(reviewed), labels=list(saved.labels),
         found=_count_by_kind(documents[:MOST_COUNTED], old, saved),
         check=None if gains is None else CheckResult(**asdict(gains)),
         remarks=[*describe_limits(reviewed), *([_READER_STAYS] if saved.context is not None else [])],
-        megabytes=round(output.stat().st_size / 1e6, 3),
-        seconds=round(time.perf_counter() - began, 1),
-    )
+        megabytes=round(output.stat().st_size / 1e6, 3), seconds=round(time.perf_counter() - began, 1),
+    )  # fmt: skip
     frame.emit(result, as_json=json, tables=[] if quiet else result.tables())
+
+
+def _describe_origin(model: str, notes: int, reviewed: int) -> str:
+    """Return the sentence that a model file keeps: what it was adapted from; names of files may name people."""
+    origin = model if model == NONE or model in list_packaged_models() else "a model file"
+    return f"Adapted from {origin} to {notes:,} notes, {reviewed:,} of them reviewed."
+
+
+def _read_reviewed(
+    gold: Path | None, key_file: Path | None, read_notes: Callable[[Path | None], list[Document]]
+) -> list[Document]:
+    """Read the reviewed notes of a file or a review project, [] for None; DataError if nothing in them is marked."""
+    by_people = gold is not None and (gold / "project.toml").is_file()
+    if key_file is not None and not by_people:
+        raise ConfigError("--key-file is the key of a review project, and --gold names none; leave it out")
+    reviewed = _read_project(gold, key_file) if gold is not None and by_people else read_notes(gold)
+    if gold is not None and not any(doc.layer() for doc in reviewed):
+        raise DataError("has no span in a layer gold, so nothing was reviewed; mark its identifiers", path=gold)
+    return reviewed
 
 
 def _read_project(folder: Path, key_file: Path | None) -> list[Document]:

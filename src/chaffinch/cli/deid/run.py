@@ -185,7 +185,7 @@ def run_command(options: RunOptions) -> None:
     if options.master is not None:
         raise ConfigError("--master is of --engine spark; leave it out, or choose that engine")
     find = spec.build()
-    job = _plan(options, target, find, spec.pinned(find))
+    job = _plan(options, target, find, spec.pin(find))
     manifest, rate = _run(job, options, workers)
     _note_ambiguous(manifest, quiet=options.quiet)
     if options.page is not None:

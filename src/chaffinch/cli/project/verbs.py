@@ -97,7 +97,7 @@ def user_command(
     the old one, and all sessions of the user end.
     """
     password = sys.stdin.readline().rstrip("\n") if password_stdin else getpass.getpass(f"password of {name}: ")
-    with _opened(folder, key_file) as project, project.database.change(OPERATOR) as change:
+    with _open(folder, key_file) as project, project.database.change(OPERATOR) as change:
         known = users.find_user(change.connection, name)
         if known is None:
             users.add_user(change, name, role, password=password, quota=quota)
@@ -132,11 +132,11 @@ def import_command(
     pattern, table = frame.read_group_by(group_by)
     corpus = read(notes, format=from_, how=ReadOptions(max_chars=max_chars), group=pattern, groups=table)
     documents = frame.progress(corpus, "notes", quiet=quiet)
-    with _opened(folder, key_file) as project:
+    with _open(folder, key_file) as project:
         if run is not None:
             found = importing.notes_of_run(documents, run)
         elif layer is not None:
-            found = importing.layered_notes(documents, layer)
+            found = importing.read_layer_notes(documents, layer)
         else:
             model = None if project.config.model == RULES else project.config.model
             found = importing.detect_notes(documents, detector(model, by_patient=True))
@@ -158,7 +158,7 @@ def status_command(
 
     Show how many notes are without readers, being read, to be settled, agreed and settled.
     """
-    with _opened(folder, key_file) as project:
+    with _open(folder, key_file) as project:
         desk = Desk(project)
         if assign:
             judging.assign_notes(desk, steward_of(project))
@@ -179,7 +179,7 @@ def release_command(
     Release all notes with the marks of people instead of a detector's, by the project's policy, with manifest and
     private lists as deid run writes them. Refused (exit code 4) while a note is open.
     """
-    with _opened(folder, key_file) as project:
+    with _open(folder, key_file) as project:
         manifest = releasing.release_notes(Desk(project), steward_of(project), output)
     counts = {**manifest["documents"], "replacements": manifest["replacements"]}
     result = ProjectResult(project=str(folder), did="release", counts=counts, output=str(output))
@@ -201,7 +201,7 @@ def export_command(
     Write the closed notes with their final marks as the layer gold, in any format: labelstudio, doccano, brat, jsonl, …
     The output holds the notes as they are: keep it as safe as the project.
     """
-    with _opened(folder, key_file) as project:
+    with _open(folder, key_file) as project:
         notes, losses = releasing.export_notes(Desk(project), steward_of(project), output, form=to, strict=strict)
     counts = {"notes": notes, **{f"lost {what}": number for what, number in losses.counts.items()}}
     result = ProjectResult(project=str(folder), did="export", counts=counts, output=str(output))
@@ -220,7 +220,7 @@ def audit_command(
 
     Write the audit trail, one JSON object a line, each with the hash of the one before.
     """
-    with _opened(folder, key_file) as project, project.database.read() as connection:
+    with _open(folder, key_file) as project, project.database.read() as connection:
         lines = list(trail.lines(connection))
         number, last = trail.check(lines, project.database.key)
     with atomic_output(output) as beside:
@@ -242,7 +242,7 @@ def backup_command(
 
     Write the whole project to one new file, while it is in use if need be. Notes in it stay sealed: keep the key.
     """
-    with _opened(folder, key_file) as project:
+    with _open(folder, key_file) as project:
         rows = lifecycle.back_up(project, output, OPERATOR)
     result = ProjectResult(project=str(folder), did="backup", counts={"rows": rows}, output=str(output))
     _emit(result, as_json=json, quiet=quiet)
@@ -267,7 +267,7 @@ def restore_command(
         checked = lifecycle.check_project(project)
     finally:
         project.close()
-    _emit(_checked(folder, checked, "restore"), as_json=json, quiet=quiet)
+    _emit(_describe_check(folder, checked, "restore"), as_json=json, quiet=quiet)
 
 
 def purge_command(
@@ -286,7 +286,7 @@ def purge_command(
     """
     if not yes:
         raise ConfigError("this removes all notes and decisions for good; say so with --yes")
-    with _opened(folder, key_file) as project:
+    with _open(folder, key_file) as project:
         notes = lifecycle.purge(project, audit=audit)
     output = None if audit is None else str(audit)
     result = ProjectResult(project=str(folder), did="purge", counts={"notes": notes}, output=output)
@@ -295,19 +295,19 @@ def purge_command(
 
 def verify_project(folder: Path, key_file: Path | None, *, json: bool, quiet: bool) -> None:
     """Check a project and print what was checked."""
-    with _opened(folder, key_file) as project:
+    with _open(folder, key_file) as project:
         checked = lifecycle.check_project(project)
-    _emit(_checked(folder, checked, "verify"), as_json=json, quiet=quiet)
+    _emit(_describe_check(folder, checked, "verify"), as_json=json, quiet=quiet)
 
 
-def _checked(folder: Path, checked: lifecycle.Checked, did: str) -> ProjectResult:
+def _describe_check(folder: Path, checked: lifecycle.Checked, did: str) -> ProjectResult:
     """Return what was checked as a result."""
     counts = {"entries": checked.entries, "decisions": checked.decisions, "notes": checked.notes}
     return ProjectResult(project=str(folder), did=did, counts=counts, hash=checked.last)
 
 
 @contextmanager
-def _opened(folder: Path, key_file: Path | None) -> Iterator[Project]:
+def _open(folder: Path, key_file: Path | None) -> Iterator[Project]:
     """Yield the project of a folder, opened with the key file or its configured key; close it at the end."""
     project = open_project(folder, None if key_file is None else Secret.read(key_file))
     try:

@@ -51,9 +51,7 @@ def alternate_command(
         typer.Option(help=f"What learns: {', '.join(TAGGERS)}, or two, as cascade,encoder; default: ours."),
     ] = None,
     dev: Annotated[Path | None, typer.Option(help="Documents with gold, for the threshold or the best loop.")] = None,
-    embeddings: Annotated[
-        bool, typer.Option("--embeddings", help="Train a network on embeddings too: better, slower, needs extras.")
-    ] = False,
+    embeddings: Annotated[bool, typer.Option("--embeddings", help="Embeddings too: better, slower; extras.")] = False,
     loops: Annotated[
         int | None, typer.Option(min=1, help="Alternate training as published, with this number of loops.")
     ] = None,

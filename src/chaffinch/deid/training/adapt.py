@@ -82,13 +82,8 @@ def adapt(
     known_lists = lists or word_lists()
     reviewed = [_only_gold(doc) for doc in gold or ()]
     if model is None:
-        return learn(
-            _require_identifiers(reviewed),
-            seed=seed,
-            tell=tell,
-            lesson=DetectorLesson.for_other_languages(language),
-            lists=known_lists,
-        )
+        lesson = DetectorLesson.for_other_languages(language)
+        return learn(_require_identifiers(reviewed), seed=seed, tell=tell, lesson=lesson, lists=known_lists)
     if language is not None:
         raise ConfigError(
             "language names word lists for training without a model; leave out language, or leave out the model"

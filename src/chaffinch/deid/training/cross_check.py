@@ -1,4 +1,4 @@
-"""What adaptation gains, measured on reviewed notes that were not learnt from, and what so many notes can show at all.
+"""What adaptation gains, measured on reviewed notes not learnt from, and what a number of notes can show.
 
 reviewed notes  →  folds by patient  →  for each: adapt to the others  →  old and new model on the fold
 """
@@ -82,7 +82,7 @@ def _flags(docs: Sequence[Document], spans: Sequence[Sequence[Span]]) -> Flags:
 
 
 def highest_promise(identifiers: int) -> float:
-    """Return the highest recall that so many reviewed identifiers can promise with 90 % confidence, if all were found.
+    """Return the highest recall that a number of reviewed identifiers can promise (90 % confidence), if all are found.
 
     >>> [round(highest_promise(number), 3) for number in (22, 45, 230)]
     [0.901, 0.95, 0.99]

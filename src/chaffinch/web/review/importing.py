@@ -18,7 +18,7 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Span
 from chaffinch.web.review.domain.marks import flatten
 from chaffinch.web.review.project import LONGEST_LABEL, Project
-from chaffinch.web.review.store.notes import NewNote, add_note, suggested_marks
+from chaffinch.web.review.store.notes import NewNote, add_note, make_suggestions
 
 _PART = 200  # notes of one transaction: a killed import loses at most these, and importing again adds the rest
 
@@ -68,14 +68,14 @@ def detect_notes(documents: Iterable[Document], find: HybridDetector) -> Iterato
         replaced = ReplacedText(doc.id, "", tuple(Replacement(s.start, s.end, s.label, "", 0, 0) for s in spans))
         risk = residual_risk(doc, LAYER, replaced, doc.id)
         expected = 0.0 if risk is None else float(risk["expected"])
-        yield NewNote(doc, flatten(suggested_marks(spans)), expected)
+        yield NewNote(doc, flatten(make_suggestions(spans)), expected)
 
 
-def layered_notes(documents: Iterable[Document], layer: str | None) -> Iterator[NewNote]:
+def read_layer_notes(documents: Iterable[Document], layer: str | None) -> Iterator[NewNote]:
     """Yield notes whose suggestions are the spans of a layer; their scores give the expected misses."""
     for doc in documents:
         spans = doc.layer(layer)
-        yield NewNote(doc, flatten(suggested_marks(_check_labels(spans))), sum(1 - span.score for span in spans))
+        yield NewNote(doc, flatten(make_suggestions(_check_labels(spans))), sum(1 - span.score for span in spans))
 
 
 def notes_of_run(documents: Iterable[Document], output: Path) -> Iterator[NewNote]:
@@ -95,7 +95,7 @@ def notes_of_run(documents: Iterable[Document], output: Path) -> Iterator[NewNot
             continue  # it was withheld or excluded: what is not released needs no review of a release
         found += 1
         spans = _spans_of(line["replacements"], len(doc.text))
-        yield NewNote(doc, flatten(suggested_marks(spans)), risks.get(name, 0.0))
+        yield NewNote(doc, flatten(make_suggestions(spans)), risks.get(name, 0.0))
     if found != len(lines):
         raise DataError(
             f"{len(lines):,} notes were released by this run, and {found:,} of them are in the input; give the same "

@@ -13,7 +13,7 @@ from chaffinch.errors import DataError
 from chaffinch.text.identifiers import kind_of
 from chaffinch.web.review.desk import Desk, Forbidden, require
 from chaffinch.web.review.domain.agreement import Agreement, compare_readers
-from chaffinch.web.review.domain.assignment import NeedsReaders, Reader, assign
+from chaffinch.web.review.domain.assignment import NeedsReaders, Reviewer, assign
 from chaffinch.web.review.domain.differences import (
     Difference,
     Settlement,
@@ -90,7 +90,7 @@ def assign_notes(desk: Desk, user: User) -> int:
         for task in tasks:
             taken.setdefault(task.note, {})[task.arm] = names[task.user]
         loads = Counter(task.user for task in tasks if task.arm != ADJUDICATOR)
-        readers = [Reader(one.name, one.quota, loads[one.id]) for one in people]
+        readers = [Reviewer(one.name, one.quota, loads[one.id]) for one in people]
         waiting = {row.note: row for row in waiting_notes(change.connection)}
         order = [place.note for place in reading_order(waiting.values(), config.random)]
         notes = [NeedsReaders(note, waiting[note].draw, taken.get(note, {})) for note in order]

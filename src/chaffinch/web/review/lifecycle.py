@@ -58,7 +58,7 @@ def check_project(project: Project) -> Checked:
     return Checked(entries, decisions, notes, last)
 
 
-def _check_decisions(connection: Connection, lines: list[trail.Line]) -> int:
+def _check_decisions(connection: Connection, lines: list[trail.TrailLine]) -> int:
     """Return the number of decisions; raise DataError unless they are those that the audit trail has hashes of."""
     rows = list(connection.execute(select(schema.decisions).order_by(schema.decisions.c.seq)))
     place = 0
@@ -117,7 +117,7 @@ def restore(backup: Path, folder: Path, key: Secret | None = None, *, database: 
     secret = key or find_key(folder, config)
     project = create_project(folder, config, secret)
     try:
-        with project.database.unaudited() as connection:
+        with project.database.write_unaudited() as connection:
             schema.tables.drop_all(connection)  # the new project has an entry of its own in the audit trail
             schema.create(connection)
             for table in schema.tables.sorted_tables:
@@ -182,7 +182,7 @@ def purge(project: Project, *, audit: Path | None = None) -> int:
 def _remove(project: Project) -> None:
     """Remove a project's tables and the files that it made, and its folder if then empty; other files stay."""
     if project.config.database:
-        with project.database.unaudited() as connection:
+        with project.database.write_unaudited() as connection:
             schema.tables.drop_all(connection)
     project.close()
     for name in (FILE, DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm"):

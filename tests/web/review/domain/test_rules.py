@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from chaffinch.errors import DataError
 from chaffinch.text import Document
 from chaffinch.web.review.domain.agreement import cohens_kappa, compare_readers
-from chaffinch.web.review.domain.assignment import NeedsReaders, Reader, assign
+from chaffinch.web.review.domain.assignment import NeedsReaders, Reviewer, assign
 from chaffinch.web.review.domain.differences import (
     Settlement,
     find_agreed_marks,
@@ -52,7 +52,7 @@ def test_more_notes_do_not_change_the_stratum_of_earlier_ones() -> None:
     st.lists(st.one_of(st.none(), st.integers(1, 12)), min_size=2, max_size=4),
 )
 def test_quotas_hold_and_no_reader_has_two_arms(draws: list[float], quotas: list[int | None]) -> None:
-    readers = [Reader(f"r{number}", quota) for number, quota in enumerate(quotas)]
+    readers = [Reviewer(f"r{number}", quota) for number, quota in enumerate(quotas)]
     tasks = assign([NeedsReaders(number, draw, {}) for number, draw in enumerate(draws)], readers, arms=2)
     loads = Counter(task.reader for task in tasks)
     assert all(reader.quota is None or loads[reader.name] <= reader.quota for reader in readers)
@@ -64,9 +64,9 @@ def test_quotas_hold_and_no_reader_has_two_arms(draws: list[float], quotas: list
 
 
 def test_assignment_fills_what_is_free_and_balances_arms() -> None:
-    tasks = assign([NeedsReaders(7, 0.1, {1: "ann"})], [Reader("ann"), Reader("bob")], arms=2)
+    tasks = assign([NeedsReaders(7, 0.1, {1: "ann"})], [Reviewer("ann"), Reviewer("bob")], arms=2)
     assert [(task.reader, task.arm) for task in tasks] == [("bob", 2)]
-    many = assign([NeedsReaders(n, n / 200, {}) for n in range(200)], [Reader("ann"), Reader("bob")], arms=2)
+    many = assign([NeedsReaders(n, n / 200, {}) for n in range(200)], [Reviewer("ann"), Reviewer("bob")], arms=2)
     second = Counter(task.reader for task in many if task.arm == 2)
     assert min(second.values()) > 60
 

@@ -69,7 +69,7 @@ def test_rows_are_only_ever_added(tmp_path: Path, database_url: str, table: str)
     target = schema.tables.tables[table]
     first = next(iter(target.primary_key.columns))
     for statement in (delete(target), update(target).values({first.name: 77})):
-        with pytest.raises(DBAPIError, match="only added"), project.database.unaudited() as connection:
+        with pytest.raises(DBAPIError, match="only added"), project.database.write_unaudited() as connection:
             connection.execute(statement)
     with project.database.read() as connection:
         assert connection.execute(select(target)).first() is not None
@@ -102,7 +102,7 @@ def test_an_action_whose_entry_cannot_be_written_fails(tmp_path: Path, monkeypat
 
 def test_a_note_changed_on_the_disk_is_not_shown(tmp_path: Path) -> None:
     project = make_project(tmp_path, [note(0), note(1)])
-    with project.database.unaudited() as connection:
+    with project.database.write_unaudited() as connection:
         connection.execute(text("DROP TRIGGER notes_no_update"))
         second = connection.scalar(select(schema.notes.c.sealed).where(schema.notes.c.id == 2))
         connection.execute(update(schema.notes).where(schema.notes.c.id == 1).values(sealed=second))
@@ -118,7 +118,7 @@ def test_an_older_database_is_upgraded_and_a_newer_one_refused(tmp_path: Path) -
     database = Database.open(url, key, create=True)
     with database.change("test") as change:
         add_user(change, "ann", "reader")
-    with database.unaudited() as connection:
+    with database.write_unaudited() as connection:
         for name in ("sessions", "attempts"):
             connection.execute(text(f"DROP TABLE {name}"))
         connection.execute(text("ALTER TABLE assignments DROP COLUMN seconds"))
@@ -132,7 +132,7 @@ def test_an_older_database_is_upgraded_and_a_newer_one_refused(tmp_path: Path) -
         lines = list(trail.lines(connection))
     assert (lines[-1].action, lines[-1].detail) == ("upgrade", '{"from":1,"to":2}')
     assert trail.check(lines, upgraded.key)[0] == 2
-    with upgraded.unaudited() as connection:
+    with upgraded.write_unaudited() as connection:
         connection.execute(update(schema.meta).where(schema.meta.c.key == "version").values(value=b"9"))
     upgraded.close()
     with pytest.raises(DataError, match="version 9"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class Reviewer:
     """A reader: the name, the most notes to be assigned (None: no limit), and how many are assigned already."""
 
     name: str
@@ -25,7 +25,7 @@ class NeedsReaders:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ReadingTask:
     """One arm of a note (1, 2, …) assigned to a reader."""
 
     note: int
@@ -33,18 +33,18 @@ class Task:
     arm: int
 
 
-def assign(notes: Iterable[NeedsReaders], readers: Sequence[Reader], *, arms: int) -> tuple[Task, ...]:
+def assign(notes: Iterable[NeedsReaders], readers: Sequence[Reviewer], *, arms: int) -> tuple[ReadingTask, ...]:
     """Return tasks for the free arms of notes, in the order of the notes, while quotas last.
 
     The reader with the smallest share of the quota used comes first. Which of a note's readers gets which arm depends
     on the note's draw, so that no reader always has the arm that may be without suggestions.
 
-    >>> assign([NeedsReaders(1, 0.2, {})], [Reader("ann"), Reader("bob")], arms=2)
-    (Task(note=1, reader='ann', arm=1), Task(note=1, reader='bob', arm=2))
+    >>> assign([NeedsReaders(1, 0.2, {})], [Reviewer("ann"), Reviewer("bob")], arms=2)
+    (ReadingTask(note=1, reader='ann', arm=1), ReadingTask(note=1, reader='bob', arm=2))
     """
     loads = {reader.name: reader.load for reader in readers}
     quotas = {reader.name: reader.quota for reader in readers}
-    tasks: list[Task] = []
+    tasks: list[ReadingTask] = []
     for note in notes:
         free = [arm for arm in range(1, arms + 1) if arm not in note.readers]
         able = [
@@ -57,7 +57,7 @@ def assign(notes: Iterable[NeedsReaders], readers: Sequence[Reader], *, arms: in
         if note.draw * 1000 % 2 >= 1:  # the parity of the third digit: independent enough of the stratum
             chosen.reverse()
         for arm, name in zip(free, chosen, strict=False):  # fewer readers than arms leave arms free
-            tasks.append(Task(note.note, name, arm))
+            tasks.append(ReadingTask(note.note, name, arm))
             loads[name] += 1
     return tuple(tasks)
 

@@ -113,7 +113,7 @@ class Database:
                 raise AuditError("a change had no entry for the audit trail and was undone; please report this line")
 
     @contextmanager
-    def unaudited(self) -> Iterator[Connection]:
+    def write_unaudited(self) -> Iterator[Connection]:
         """Yield a connection for what is no decision: when a session was last seen, failed logins."""
         with _writing(self.engine) as connection:
             yield connection

@@ -113,6 +113,6 @@ def _open(row: Any, seal: Seal, database: Database) -> StoredNote:
     return StoredNote(row.id, doc, content.suggestions, row.patient, row.expected, row.draw)
 
 
-def suggested_marks(spans: Sequence[Any]) -> tuple[Mark, ...]:
+def make_suggestions(spans: Sequence[Any]) -> tuple[Mark, ...]:
     """Return spans of a detector as suggestions."""
     return tuple(Mark(s.start, s.end, s.label, False, round(float(s.score), 4), s.source) for s in spans)

@@ -32,7 +32,7 @@ class Entry:
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Line(msgspec.Struct, frozen=True):
+class TrailLine(msgspec.Struct, frozen=True):
     """An entry in the trail, one line of the exported file."""
 
     seq: int
@@ -46,7 +46,7 @@ class Line(msgspec.Struct, frozen=True):
     mac: str
 
 
-def append(connection: Connection, key: bytes, entry: Entry) -> Line:
+def append(connection: Connection, key: bytes, entry: Entry) -> TrailLine:
     """Append an entry to the audit, chained by hash and signed by `key`, in the transaction given; return its line."""
     last = connection.execute(
         select(schema.audit.c.seq, schema.audit.c.hash).order_by(schema.audit.c.seq.desc()).limit(1)
@@ -55,18 +55,18 @@ def append(connection: Connection, key: bytes, entry: Entry) -> Line:
     detail = msgspec.json.encode(entry.detail, order="sorted").decode()
     digest = _hash(seq, entry.at, entry.actor, entry.action, entry.target, detail, previous)
     mac = hmac.digest(key, digest.encode(), "sha256").hex()
-    line = Line(seq, entry.at, entry.actor, entry.action, entry.target, detail, previous, digest, mac)
+    line = TrailLine(seq, entry.at, entry.actor, entry.action, entry.target, detail, previous, digest, mac)
     connection.execute(insert(schema.audit).values(**msgspec.structs.asdict(line)))
     return line
 
 
-def lines(connection: Connection) -> Iterator[Line]:
+def lines(connection: Connection) -> Iterator[TrailLine]:
     """Yield the entries, oldest first."""
     for row in connection.execute(select(schema.audit).order_by(schema.audit.c.seq)):
-        yield Line(**row._mapping)
+        yield TrailLine(**row._mapping)
 
 
-def check(trail: Iterable[Line], key: bytes | None = None) -> tuple[int, str]:
+def check(trail: Iterable[TrailLine], key: bytes | None = None) -> tuple[int, str]:
     """Return the number of entries and the last hash; raise DataError at the first entry that does not fit."""
     previous, number = FIRST, 0
     for number, line in enumerate(trail, start=1):

@@ -103,7 +103,7 @@ def log_in(database: Database, name: str, password: str) -> User | None:
     Failures count per name, whether or not it exists; success forgets them.
     """
     key, now = database.digest("login", name), database.clock()
-    with database.unaudited() as connection:
+    with database.write_unaudited() as connection:
         old = schema.attempts.c.at < now - FAILURE_WINDOW
         connection.execute(delete(schema.attempts).where(old))
         failed = connection.scalar(
@@ -118,7 +118,7 @@ def log_in(database: Database, name: str, password: str) -> User | None:
         with database.change("nobody") as change:
             change.record("login failed")
         return None
-    with database.unaudited() as connection:
+    with database.write_unaudited() as connection:
         connection.execute(delete(schema.attempts).where(schema.attempts.c.name == key))
     return _user(row)
 
@@ -156,7 +156,7 @@ def find_session(database: Database, cookie: str, *, idle_seconds: float, touch:
     idle = now - row.seen > idle_seconds
     user = User(row.id, row.name, cast(Role, row.role), row.quota, row.active)
     if touch and not idle and now - row.seen > 5:  # not more often: it is a write
-        with database.unaudited() as connection:
+        with database.write_unaudited() as connection:
             connection.execute(update(schema.sessions).where(schema.sessions.c.token == token).values(seen=now))
     return Session(user, row.csrf, token, idle)
 

@@ -11,7 +11,7 @@ import msgspec
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from chaffinch.errors import DataError
-from chaffinch.web.review.domain.assignment import Task
+from chaffinch.web.review.domain.assignment import ReadingTask
 from chaffinch.web.review.domain.differences import Settlement
 from chaffinch.web.review.domain.marks import Edit
 from chaffinch.web.review.store import schema
@@ -38,7 +38,7 @@ class Assignment:
     seconds: float
 
 
-def assign_tasks(change: Change, tasks: Iterable[Task], users: Sequence[User], *, hidden: frozenset[int]) -> int:
+def assign_tasks(change: Change, tasks: Iterable[ReadingTask], users: Sequence[User], *, hidden: frozenset[int]) -> int:
     """Store tasks and return how many; the second arm of `hidden` notes is without suggestions."""
     numbers = {user.name: user.id for user in users}
     first = next_number(change.connection, schema.assignments)
