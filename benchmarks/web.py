@@ -119,7 +119,7 @@ def make_project(folder: Path) -> None:
     """Make a project of long notes with one reader."""
     from chaffinch.deid.keys import Secret
     from chaffinch.web.review.desk import Desk
-    from chaffinch.web.review.importing import import_notes, layered_notes
+    from chaffinch.web.review.importing import import_notes, read_layer_notes
     from chaffinch.web.review.judging import assign_notes
     from chaffinch.web.review.project import ProjectConfig, create_project
     from chaffinch.web.review.store.users import add_user
@@ -130,7 +130,7 @@ def make_project(folder: Path) -> None:
     with project.database.change("bench") as change:
         add_user(change, "ann", "reader", password=PASSWORD)
         steward = add_user(change, "sue", "steward", password=PASSWORD)
-    import_notes(project, layered_notes(map(long_note, range(ROUNDS + 2)), "machine"), "bench")
+    import_notes(project, read_layer_notes(map(long_note, range(ROUNDS + 2)), "machine"), "bench")
     assign_notes(Desk(project), steward)
     project.close()
 

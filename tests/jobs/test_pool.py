@@ -187,7 +187,7 @@ def test_no_secret_is_on_a_command_line_or_in_the_environment_and_no_socket_is_o
 ) -> None:
     monkeypatch.setenv("CHAFFINCH_SECRET", SECRET.key.decode())
     seen: list[bytes] = []
-    usual = Pool._finished
+    usual = Pool._wait_for_replies
 
     def look(self: Pool) -> Any:
         for worker in self._workers:
@@ -197,14 +197,14 @@ def test_no_secret_is_on_a_command_line_or_in_the_environment_and_no_socket_is_o
             assert not [kind for kind in kinds if kind.startswith("socket")]
         return usual(self)
 
-    monkeypatch.setattr(Pool, "_finished", look)
+    monkeypatch.setattr(Pool, "_wait_for_replies", look)
     run_release(job(notes, tmp_path / "pool" / "out", TestDetectorSource()), workers=2)
     assert len(workers) == 2
     assert seen
     assert not [key for key in SECRETS if key in b"".join(seen)]
 
 
-def test_an_interrupt_ends_the_workers_and_the_run_can_be_finished(
+def test_an_interrupt_ends_the_workers_and_the_run_can_be_wait_for_replies(
     notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: list[subprocess.Popen[bytes]]
 ) -> None:
     from chaffinch.jobs.run import Interrupted
@@ -226,7 +226,7 @@ def test_an_interrupt_ends_the_workers_and_the_run_can_be_finished(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the signal of a dead parent is that of Linux")
-def test_workers_end_with_their_parent_and_the_run_can_be_finished(notes: Path, tmp_path: Path) -> None:
+def test_workers_end_with_their_parent_and_the_run_can_be_wait_for_replies(notes: Path, tmp_path: Path) -> None:
     cf.deid.Secret(SECRET.key).write(tmp_path / "secret")
     for number in range(30, 200):
         (notes / f"{number:02d}-p{number % 10}.txt").write_bytes(note(number).encode() * 8)
