@@ -136,7 +136,7 @@ def _plan(
         _check_date_order(policy, settings.date_order)
     found = detector.build()
     spec = WorkSpec(
-        detector.pinned(found), policy, settings.ids == "keep", (), settings.spans, settings.date_order, None,
+        detector.pin(found), policy, settings.ids == "keep", (), settings.spans, settings.date_order, None,
         "" if secret is None else secret.fingerprint,
     )  # fmt: skip
     alone = (
