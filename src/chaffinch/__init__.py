@@ -94,7 +94,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Return a public name, or a module of this package; what it needs is loaded when it is asked for."""
+    """Return a public name or a module of this package, loaded when it is asked for; AttributeError if neither."""
     if name in _MODULES:
         value = globals()[name] = getattr(import_module(f"chaffinch.{_MODULES[name]}"), name)
         return value

@@ -27,6 +27,7 @@ class MissingExtraError(ChaffinchError):
         self.package, self.extra = package, extra
 
     def __str__(self) -> str:
+        """Say that the package is not installed, and which pip command installs its extra."""
         return f"{self.package} is not installed; run: pip install 'chaffinch[{self.extra}]'"
 
 
@@ -47,6 +48,7 @@ class DataError(ChaffinchError):
         return self
 
     def __str__(self) -> str:
+        """Return the message after "PATH:" or "PATH:LINE:", as far as they are known."""
         location = "" if self.path is None else f"{self.path}:" if self.line is None else f"{self.path}:{self.line}:"
         return f"{location} {self.message}".strip()
 

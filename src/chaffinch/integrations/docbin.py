@@ -38,10 +38,11 @@ def write_docbin(documents: Iterable[Document], path: str | Path, *, ents: str |
 
 
 def read_docbin(path: str | Path, *, ents: str = "gold") -> Corpus:
-    """Return the documents of a DocBin file; `doc.ents` become the layer `ents` where no group has that name."""
+    """Return a DocBin file's documents, read lazily (DataError); `doc.ents` become layer `ents` if no group is that."""
     file = Path(path)
 
     def walk() -> Iterator[Document]:
+        """Read the file and yield its documents as ours; raise DataError if spaCy cannot read it."""
         content = file.read_bytes()
         _check_size(content, file)
         try:

@@ -85,7 +85,7 @@ def group(lattice: Lattice, tags: Ints, *, pairs: bool = True) -> TagPosterior[f
 @overload
 def group(lattice: Batch, tags: Ints, *, pairs: bool = True) -> TagPosterior[Floats]: ...
 def group(lattice: Lattice | Batch, tags: Ints, *, pairs: bool = True) -> TagPosterior[float] | TagPosterior[Floats]:
-    """Return the posterior with states summed by tag: `tags` (K,) is the tag, 0 to S-1, of each state.
+    """Return the posterior with states summed by tag, `tags` (K,) from 0 to S-1; DataError if those do not fit.
 
     It is fastest if the states of a tag are consecutive. With `pairs=False`, which saves most of the time, pairs have
     the shape (0, 0, 0).

@@ -203,7 +203,7 @@ def _batch_in_worker(docs: Sequence[Document]) -> list[_Answers]:
 
 @contextmanager
 def _map_batches(sources: Sequence[Source], workers: int) -> Iterator[Any]:
-    """Yield a function that maps batches to (batch, answers) in order, on `workers` processes or threads."""
+    """Yield a map of batches to (batch, answers) in order, on processes or threads; ConfigError if a process dies."""
     if workers > 1 and all(map(is_plain_data, sources)):
         pool = ProcessPoolExecutor(workers, get_context("spawn"), _hold, (sources,))
         try:
@@ -293,7 +293,7 @@ def _check_needs(sources: Sequence[Source], docs: Sequence[Document]) -> None:
 def _with_unread(
     sources: Sequence[Source], tallies: Iterable[Tally], docs: Sequence[Document], strict: bool
 ) -> Iterator[Tally]:
-    """Yield the counts, with errors for documents that an annotation file names but that are not in the input."""
+    """Yield the counts, with errors for an annotation file's documents that were not read; DataError if strict."""
     ids = {doc.id for doc in docs}
     for source, tally in zip(sources, tallies, strict=True):
         unread = len(frozenset(getattr(source, "documents", ())) - ids)

@@ -130,7 +130,7 @@ def split_of(lines: bool | None) -> Splitter:
 
 
 def count_workers(wanted: str) -> int:
-    """Return the number of workers that a user asks for: a number, or "auto" for one per core.
+    """Return the number of workers asked for: 1 to 1024, or "auto" for one per core; else raise ConfigError.
 
     >>> count_workers("3")
     3

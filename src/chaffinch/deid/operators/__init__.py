@@ -28,7 +28,8 @@ class Action(Protocol):
     needs_secret: ClassVar[bool]
     hides: ClassVar[int]
 
-    def __call__(self, seen: FoundIdentifier, memory: Memory) -> str: ...
+    def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
+        """Return the text that takes the place of an identifier."""
 
 
 OPERATORS: Mapping[str, type[Action]] = {

@@ -15,7 +15,8 @@ class PrivateConfig(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
-    def private(self) -> bool | None: ...
+    def private(self) -> bool | None:
+        """Tell whether words inside spans are kept out of a model; None leaves it to the labels."""
 
 
 Chosen = TypeVar("Chosen", bound=PrivateConfig)

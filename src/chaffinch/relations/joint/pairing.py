@@ -18,7 +18,7 @@ Score: TypeAlias = Callable[[tuple[int, ...]], float]
 
 
 def tuples(found: Sequence[Segments], pairing: Pairing = "order", score: Score | None = None) -> list[tuple[int, ...]]:
-    """Combine one segment per role into tuples by the pairing; [] if a role has none; "posterior" needs a score.
+    """Combine one segment per role by the pairing; [] if a role has none; ConfigError if "posterior" has no score.
 
     "order", as published: the n-th segments of all roles belong together, and the last of a shorter list is repeated.
     "cross": all combinations. "nearest": each segment of the role with the most goes with the nearest of the others.

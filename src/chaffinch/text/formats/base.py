@@ -273,7 +273,9 @@ class Format(Protocol):
     """One file format; modules under `formats` list theirs in a constant `FORMATS`."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Return the name by which users choose the format."""
+
     @property
     def about(self) -> str:
         """Return one line of description, for the list of formats."""

@@ -119,7 +119,7 @@ def _rows(path: Path, *, needed: bool = True) -> Iterator[Mapping[str, Any]]:
 
 
 def _spans_of(places: Sequence[Sequence[Any]], length: int) -> list[Span]:
-    """Return the spans of the account's replacements, checked against the text they should fit."""
+    """Return the spans of the account's replacements; raise DataError if one does not fit the note's text."""
     spans = [Span(int(start), int(end), str(label)) for start, end, label, *_ in places]
     if any(not 0 <= span.start < span.end <= length for span in spans):
         raise DataError("a replacement of the run does not fit its note; give the same input as deid run had")
