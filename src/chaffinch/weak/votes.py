@@ -125,7 +125,7 @@ def _spans_on_line(docs: Sequence[Document], line: _Line, layers: Sequence[str])
 
 
 def _soft_labels(docs: Sequence[Document], sources: Sequence[str]) -> set[str]:
-    """Return the labels of the soft layers of sources."""
+    """Return the labels in the soft layers of these sources, without prefixes such as B- and I-."""
     layers = {SOURCE + name for name in sources}
     tags = {tag for doc in docs for name, soft in doc.soft.items() if name in layers for tag in soft.labels}
     return {tag[2:] if tag[1:2] == "-" else tag for tag in tags}

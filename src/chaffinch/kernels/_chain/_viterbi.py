@@ -125,7 +125,7 @@ def _multiply_best(
 def best_rows(
     layout: BatchLayout, logs: LogPotentials, order: Ints, panels: Floats, result: BestPaths, wide: Floats
 ) -> None:
-    """Fill `result`, up to ROWS sequences side by side: one table, in panels, all states allowed."""
+    """Fill `result` with best scores and states, ROWS sequences at a time, all states allowed, moves in panels."""
     K = len(logs.end)
     for begin in range(0, order.size, ROWS):
         some = order[begin : begin + ROWS]

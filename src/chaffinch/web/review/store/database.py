@@ -104,7 +104,7 @@ class Database:
 
     @contextmanager
     def change(self, actor: str) -> Iterator[Change]:
-        """Yield a change; at its end everything is on the disk, or nothing is, and then an error is raised."""
+        """Yield a change, stored whole at the end of its block or not at all; AuditError if it recorded nothing."""
         with _writing(self.engine) as connection:
             at = datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec="milliseconds")
             change = Change(connection, self.seal, actor, self.key, at)
