@@ -50,7 +50,7 @@ FACTORS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "chunks": ({}, ("pos", "chunks")),
     "features seen 5 times": ({"cutoff": 5}, ("pos",)),
     "another seed": ({"seed": 1}, ("pos",)),
-    "all of these": (
+    "all of these, and a floor of two patients": (
         {"violator": "cost", "classify": "segments", "features": "rich", "cutoff": 5, "floor": None},
         ("pos", "chunks"),
     ),
@@ -218,8 +218,9 @@ def run(options: Options) -> dict[str, Any]:
     if options.only not in (None, *PARTS, "spacy"):
         raise ConfigError(f"unknown part {options.only!r}; choose one of {', '.join((*PARTS, 'spacy'))}")
     bench = Bench(options)
-    for part in PARTS if options.only is None else (options.only,):
-        getattr(bench, part)()
+    with bench.folder:
+        for part in PARTS if options.only is None else (options.only,):
+            getattr(bench, part)()
     return {
         "bars": bench.bars,
         "rows": [{key: row.get(key, "-") for key in ("system", *COLUMNS)} for row in bench.rows],

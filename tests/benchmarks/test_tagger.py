@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
 from benchmarks.tagger import benchmark as tagger
 from benchmarks.tagger import peers as _tagger_peers
 from benchmarks.tagger import worker as _tagger
 
 from chaffinch import Document
+
+
+@dataclass(frozen=True)
+class Options:
+    data: Path | None
+    only: str | None
+    split: str
+    seeds: int
 
 
 def test_the_peer_sees_the_published_features() -> None:
@@ -27,3 +43,58 @@ def test_a_row_shows_the_score_with_its_interval_and_without_the_leak() -> None:
     assert tagger._row(found)["interval"] == "70.0–74.0"
     leaked = {"F1 without leaked": 71.0, "low without leaked": 69.0, "high without leaked": 73.0}
     assert tagger._row({**found, **leaked})["without leaked"] == "71.0 (69.0–73.0)"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The jobs of processes that are not started: each has an F1 that its settings determine."""
+    jobs: list[dict[str, Any]] = []
+
+    def run(command: list[str], **_: Any) -> SimpleNamespace:
+        job = msgspec.json.decode(command[-1])
+        jobs.append(job)
+        if job["job"] != "ours":
+            return SimpleNamespace(stdout=b"{}")
+        f1 = 70.0 + job["config"]["stages"] + (job["config"]["violator"] == "cost")
+        found = {"F1": f1, "P": 69.0, "R": 75.0, "low": 70.0, "high": 74.0, "RSS MB": 640, "train CPU s": 9.0}
+        if job["config"]["stages"] == 2:
+            found |= {
+                "segmentation P": 73.0,
+                "segmentation R": 80.0,
+                "segmentation F1": 76.0,
+                "classification F1": 92.0,
+            }
+        return SimpleNamespace(stdout=msgspec.json.encode(found))
+
+    monkeypatch.setattr(subprocess, "run", run)
+    return jobs
+
+
+def test_published_figures_are_beside_ours_row_by_row(asked: list[dict[str, Any]], tmp_path: Path) -> None:
+    result = tagger.run(Options(tmp_path, "published", "test", 1))
+    shown = {row["system"]: (row["score"], row["published"]) for row in result["rows"]}
+    assert shown["cascade, online"] == (72.0, 72.16)
+    assert shown["single phase, online"] == (71.0, 71.17)
+    assert shown["single phase, maximum likelihood"] == (71.0, 69.44)
+    assert shown["cascade, online: segmentation R"] == (80.0, 80.13)
+    assert shown["cascade, online: classification F1"] == (92.0, 92.76)
+    assert shown["Zhou & Su: as published"] == ("-", 72.55)
+    configs = [job["config"] for job in asked if job["job"] == "ours"]
+    assert [(one["objective"], one["stages"], one["cutoff"]) for one in configs] == [
+        ("lbfgs", 1, 21),
+        ("pa", 1, 21),
+        ("pa", 2, 6),
+    ]
+    assert all(job["extras"] == ["lexicon", "pos"] for job in asked if job["job"] == "ours")
+    bars = {bar["id"]: bar["value"] for bar in result["bars"]}
+    assert bars == {"published_cascade": 72.0, "cascade_segmentation": 76.0, "cascade_classification": 92.0}
+
+
+def test_a_factor_is_one_change_and_its_row_a_difference(asked: list[dict[str, Any]], tmp_path: Path) -> None:
+    result = tagger.run(Options(tmp_path, "factors", "test", 1))
+    shown = {row["system"]: row["score"] for row in result["rows"]}
+    wanted = "F1 +1.00, segmentation F1 +0.00, classification F1 +0.00"
+    assert shown["with the cost added to the violator: difference"] == wanted
+    configs = [job["config"] for job in asked if job["job"] == "ours"]
+    changed = [{key for key in one if one[key] != configs[0][key]} for one in configs[1:]]
+    assert changed == [set(fields) for fields, _ in tagger.FACTORS.values()]
