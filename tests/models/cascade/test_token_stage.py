@@ -96,3 +96,9 @@ def test_the_published_single_stage_learns_the_notes(
 def test_settings_of_the_publication_need_one_another(changed: dict[str, str], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         replace(CONFIGS["pa"], **changed)  # type: ignore[arg-type]
+
+
+def test_dev_documents_that_would_stop_nothing_are_refused() -> None:
+    config = replace(Cascade.published(stages=1, objective="lbfgs"), cutoff=2, epochs=2, private=False)
+    with pytest.raises(ConfigError, match="leave out dev"):
+        train(TRAIN, config, dev=TEST)

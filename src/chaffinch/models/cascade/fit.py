@@ -68,6 +68,8 @@ def fit(
     folds = task.folds(config.folds, config.seed)
     watcher = watcher or Watcher()
     watcher.scores |= task.fitted.summary()
+    if config.objective == "lbfgs" and data.dev:
+        raise ConfigError("objective lbfgs never stops early; leave out dev, or use objective pa or crf")
     run = _Run(task, config, kept, start, each, watcher, tuple(data.dev), data.layer, folds)
     return run.two_stages() if config.stages == 2 else run.one_stage()
 
