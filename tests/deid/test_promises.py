@@ -19,6 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -171,22 +172,25 @@ class _OddError(Exception):
     """An error that tells the text."""
 
 
+def _read_bytes(doc: Document, fate: str) -> bytes:
+    """The bytes of a unit of that fate."""
+    if fate == "gone":
+        raise OSError(errno.EIO, doc.text)
+    return b"" if fate == "empty" else doc.text.encode()
+
+
+def _parse(doc: Document, fate: str, _: bytes) -> Document:
+    """The document of a unit of that fate."""
+    if fate == "unreadable":
+        raise DataError("is not UTF-8")
+    if fate == "broken":
+        raise _OddError(doc.text)
+    return doc
+
+
 def _unit(number: int, doc: Document, fate: str) -> Unit:
     """A unit of the input with a fate: good, or one of the ways to fail."""
-
-    def content() -> bytes:
-        if fate == "gone":
-            raise OSError(errno.EIO, doc.text)
-        return b"" if fate == "empty" else doc.text.encode()
-
-    def parse(_: bytes) -> Document:
-        if fate == "unreadable":
-            raise DataError("is not UTF-8")
-        if fate == "broken":
-            raise _OddError(doc.text)
-        return doc
-
-    return Unit(doc.id, doc.id, content, parse, number=number)
+    return Unit(doc.id, doc.id, partial(_read_bytes, doc, fate), partial(_parse, doc, fate), number=number)
 
 
 _FATES = ("good", "good", "good", "gone", "unreadable", "broken", "detector", "moved", "outside", "recursion")

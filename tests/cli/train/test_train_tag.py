@@ -246,7 +246,7 @@ def test_every_option_of_training_reaches_the_model(labelled: Path, tmp_path: Pa
         capsys,
     )
     config = result_of(["show", path], capsys)["config"]
-    assert (config["stages"], config["epochs"], config["cutoff"]) == (2, 2, 5)
+    assert (config["stages"], config["epochs"], config["cutoff"]) == (2, 2, 6)
     assert two["size"]["features"] == sum(result_of(["show", path], capsys)["features"].values())
 
 

@@ -150,7 +150,7 @@ def test_embeddings_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_terminal_shows_one_live_line(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = io.StringIO()
-    monkeypatch.setattr(frame, "Console", lambda **_: Console(file=shown, force_terminal=True, width=80))
+    monkeypatch.setattr(frame.output, "Console", lambda **_: Console(file=shown, force_terminal=True, width=80))
     with frame.live_line("votes", weak_alternate.step_line, quiet=False) as tell:
         assert tell is not None
         tell(Step("student fold", 2, 5))

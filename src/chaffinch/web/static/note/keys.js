@@ -1,6 +1,10 @@
 // Keys and pointer of the note.
 
-const isTyping = (target) => target instanceof HTMLElement && target.closest("input, select, textarea, dialog, button, a");
+// Whether a key belongs to a field, a link or an open dialog. A dialog that was closed may keep the focus for a while.
+function isTyping(target) {
+  const owner = target instanceof HTMLElement && target.closest("input, select, textarea, dialog, button, a");
+  return owner && (owner.closest("dialog")?.open ?? true);
+}
 
 // Signs that need AltGr or Shift on some keyboards have a second key.
 const ALIASES = { ",": "[", ".": "]", ";": "{", ":": "}" };
@@ -37,7 +41,7 @@ export function bindKeys(station) {
     },
   };
   document.addEventListener("keydown", (event) => {
-    if (isTyping(event.target) || document.querySelector("dialog[open]")) return;
+    if (event.defaultPrevented || isTyping(event.target) || document.querySelector("dialog[open]")) return;
     station.noteKey();
     if ((event.ctrlKey || event.metaKey) && !event.getModifierState("AltGraph")) {
       if (event.key.toLowerCase() !== "z") return;
@@ -53,6 +57,8 @@ export function bindKeys(station) {
     event.preventDefault();
     action(event);
   });
+  const leave = ({ target }) => target.contains(document.activeElement) && document.activeElement.blur();
+  document.addEventListener("close", leave, { capture: true });
   bindPointer(station);
 }
 
