@@ -73,6 +73,29 @@ def test_two_readers_an_adjudicator_and_a_release(station: Opened) -> None:
         one.check()
 
 
+def test_an_adjudicator_types_ahead(station: Opened) -> None:
+    _, visit = station([note(0)], random=0.0)
+    for name, extra in (("ann", "Mary"), ("bob", "")):
+        reader = visit(name)
+        press(reader.page, "Enter")
+        read_note(reader, extra)
+        reader.page.wait_for_url(f"{reader.base}/")
+    cay = visit("cay")
+    press(cay.page, "Enter")
+    cay.page.wait_for_selector("body[data-ready=case]")
+    cay.page.evaluate(
+        """async () => {
+          for (const key of ["1", "m", "Enter"]) {
+            (document.querySelector("dialog[open]") ?? document.body)
+              .dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+            for (let turn = 0; turn < 9; turn += 1) await null;  // promises go on, queued events wait
+          }
+        }"""
+    )
+    cay.page.wait_for_url(f"{cay.base}/")
+    cay.check()
+
+
 def check_screen(page: Page, axe: str, name: str) -> None:
     """Raise AssertionError if axe-core finds a fault, or the page scrolls sideways."""
     page.evaluate(axe)

@@ -54,9 +54,8 @@ function go(step) {
 function askReason() {
   const dialog = document.getElementById("reason");
   return new Promise((resolve) => {
-    let chosen = null;
     const choose = (reason) => {
-      chosen = reason;
+      resolve(reason); // not by the event of closing, which comes after keys pressed meanwhile
       dialog.close();
     };
     document.getElementById("reasons").replaceChildren(...data.reasons.map((reason) => {
@@ -75,7 +74,7 @@ function askReason() {
       event.preventDefault();
       choose(reason);
     };
-    dialog.onclose = () => resolve(chosen);
+    dialog.onclose = () => resolve(null);
     dialog.showModal();
   });
 }
