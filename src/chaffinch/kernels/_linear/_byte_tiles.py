@@ -26,11 +26,13 @@ _ADD_PRODUCTS = ir.FunctionType(_VECTOR, [_VECTOR, _VECTOR, _VECTOR])
 def _emit_tile(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     """Emit out[o + r * w + c] = the sum over k of rows[a + r * s + k] times panel c, for ROWS rows and PANEL outputs.
 
-    The arguments are rows, a, s (bytes of a row), panels, b, groups, out, o, w (outputs of a row).
+    The arguments are rows, panels, out, their first places (a, b, o), and s (bytes of a row), the number of groups and
+    w (outputs of a row).
     """
-    arrays = {k: context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 3, 6)}
-    rows, panel, out = (builder.gep(arrays[k], [args[k + 1]]) for k in (0, 3, 6))
-    size, groups, width = args[2], args[5], args[8]
+    firsts = cgutils.unpack_tuple(builder, args[3])
+    arrays = (context.make_array(signature.args[k])(context, builder, args[k]).data for k in range(3))
+    rows, panel, out = (builder.gep(array, [first]) for array, first in zip(arrays, firsts, strict=True))
+    size, groups, width = cgutils.unpack_tuple(builder, args[4])
     starts = [builder.gep(rows, [builder.mul(size, size.type(row))]) for row in range(ROWS)]
     add_products = cgutils.get_or_insert_function(builder.module, _ADD_PRODUCTS, "llvm.x86.avx512.vpdpbusd.512")
     before, none = builder.basic_block, ir.Constant(_VECTOR, [0] * LANES)
@@ -71,12 +73,10 @@ def _spread(builder: Any, scalar: Any) -> Any:
     return builder.shuffle_vector(first, ir.Constant(_VECTOR, ir.Undefined), ir.Constant(_VECTOR, [0] * LANES))
 
 
-def _declare_tile(
-    _typing: Any, rows: Any, _a: Any, _s: Any, panels: Any, _b: Any, _k: Any, out: Any, _o: Any, _w: Any
-) -> Any:
+def _declare_tile(_typing: Any, rows: Any, panels: Any, out: Any, _firsts: Any, _sizes: Any) -> Any:
     """Return the type signature of a tile product and its code generator, as numba asks."""
-    whole = types.int64
-    return types.void(rows, whole, whole, panels, whole, whole, out, whole, whole), _emit_tile
+    three = types.UniTuple(types.int64, 3)
+    return types.void(rows, panels, out, three, three), _emit_tile
 
 
 _tile: Any = intrinsic(_declare_tile)
@@ -89,4 +89,4 @@ def multiply_panels(rows: Bytes, panels: SignedBytes, out: Ints32) -> None:
     for number in range(panels.shape[0]):
         for row in range(0, rows.shape[0], ROWS):
             first = number * groups * PANEL * GROUP
-            _tile(rows, row * K, K, panels, first, groups, out, row * M + number * PANEL, M)
+            _tile(rows, panels, out, (row * K, first, row * M + number * PANEL), (K, groups, M))
