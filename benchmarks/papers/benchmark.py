@@ -19,8 +19,9 @@ from benchmarks.tagger.benchmark import Options
 from chaffinch.errors import ConfigError
 
 COLUMNS = (
-    "paper", "table", "system", "corpus", "label", "P", "R", "F1", "interval", "published", "CPU s", "peak MB",
-    "features", "why", "absent",
+    "paper", "table", "system", "corpus", "labelled by", "label", "rate", "epochs", "P", "P interval", "R",
+    "R interval", "F1", "AUC", "interval", "published", "CPU s", "peak MB", "features", "estimate", "truth",
+    "candidates", "pairs of the corpus", "in sentences that we cut", "why", "absent",
 )  # fmt: skip
 # What the benchmarks call the same thing.
 NAMES = {
@@ -42,7 +43,7 @@ class Paper:
 PAPERS = {
     "P0": Paper("HMM-DP", "hmmdp.md", "hmmdp", ("published", "align")),
     "P1": Paper("CHMM-ALT", "chmm.md", "weak", ("chmm", "alternate")),
-    "P2": Paper("phrase HMM", "phrasehmm.md", "relations", ("published", "distant")),
+    "P2": Paper("phrase HMM", "phrasehmm.md", "relations", ("published", "rates", "distant", "roles", "candidates")),
     "P3": Paper("class HMM", "classhmm.md", "classhmm", ("published", "ieer", "kappa", "semi")),
     "P4": Paper("online cascade", "cascade.md", "tagger", ("published", "factors")),
 }

@@ -10,8 +10,11 @@ COLOURS = ("#1b6ca8", "#c2541b", "#3b7d3a", "#7a4fa3", "#555555", "#a8861b")
 DASHES = ("", "5 3")
 
 
-def draw(curves: Mapping[str, Sequence[tuple[float, float]]]) -> str:
-    """An SVG of curves by name, each of points (recall, precision).
+def draw(
+    curves: Mapping[str, Sequence[tuple[float, float]]],
+    bands: Mapping[str, Sequence[tuple[float, float, float]]] | None = None,
+) -> str:
+    """An SVG of curves by name, each of points (recall, precision); bands have recall, and the edges of precision.
 
     >>> draw({"a": [(0.1, 0.9), (0.2, 0.5)]}).count("<polyline")
     1
@@ -31,6 +34,10 @@ def draw(curves: Mapping[str, Sequence[tuple[float, float]]]) -> str:
         line = " ".join(f"{_x(x):.1f},{_y(y):.1f}" for x, y in points)
         colour, dash = COLOURS[n % len(COLOURS)], DASHES[n // len(COLOURS) % len(DASHES)]
         style = f'stroke="{colour}" stroke-dasharray="{dash}" fill="none" stroke-width="1.6"'
+        if band := (bands or {}).get(name):
+            edge = [(x, high) for x, _, high in band] + [(x, low) for x, low, _ in reversed(band)]
+            around = " ".join(f"{_x(x):.1f},{_y(y):.1f}" for x, y in edge)
+            parts.append(f'<polygon points="{around}" fill="{colour}" fill-opacity="0.08" stroke="none"/>')
         parts.append(f'<polyline points="{line}" {style}/>')
         at = TOP + 12 + 17 * n
         parts.append(f'<path d="M{LEFT + SIDE + 14} {at - 4}h22" {style}/>')

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from recipes.corpora import READERS
 
+from benchmarks.hmmdp.data import digest
 from chaffinch import Document, read
 from chaffinch.models.phrasehmm.segments import add_parses
 from chaffinch.relations import Schema
@@ -29,6 +31,33 @@ class Sample:
     docs: list[Document]
     schema: Schema
     fold: list[int]
+
+    @property
+    def groups(self) -> list[str]:
+        """What is learnt from or tested on together: a given fold, or else a document."""
+        return [str(doc.meta["fold"]) if "fold" in doc.meta else doc.id for doc in self.docs]
+
+    def some(self, count: int) -> Sample:
+        """So many of the documents, chosen by a hash of their ids."""
+        order = sorted(range(len(self.docs)), key=lambda n: digest(self.docs[n].id))[:count]
+        kept = sorted(order)
+        name = self.name if count >= len(self.docs) else f"{self.name}, {len(kept):,} sentences"
+        return replace(self, name=name, docs=[self.docs[n] for n in kept], fold=[self.fold[n] for n in kept])
+
+
+def own_pairs(data: Path, corpus: str) -> int:
+    """Pairs of proteins in a sentence, counted in the corpus' files without our documents."""
+    from math import comb
+
+    from lxml import etree
+
+    count = 0
+    for path in sorted((data / "ppi-5corpora").glob(f"{corpus}-*.xml.gz")):
+        root = etree.fromstring(gzip.decompress(path.read_bytes()))
+        for sentence in root.iter("sentence"):
+            places = {entity.get("charOffset") for entity in sentence.iter("entity")}
+            count += comb(len(places), 2)
+    return count
 
 
 def interactions(data: Path, corpus: str) -> Sample:

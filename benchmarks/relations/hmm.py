@@ -1,24 +1,15 @@
-"""The phrase HMM's part of the relation benchmark: finding arguments, and the publication's comparison."""
+"""Finding arguments with a phrase HMM, and with entities of our tagger."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from benchmarks.relations.data import Sample, split
 from chaffinch import Cascade, Document, Relation, Span
 from chaffinch import train as train_tagger
-from chaffinch.models.phrasehmm.choice import cross_validate
-from chaffinch.models.phrasehmm.config import PhraseHMM
 from chaffinch.relations import Extraction, train, train_joint
 from chaffinch.relations.candidates import candidates
-from chaffinch.relations.joint.extractor import assemble_tuples
-from chaffinch.relations.joint.segments import lines
-
-FOLDS = 5
-POINTS = 60  # of a curve
 
 
 def arguments(sample: Sample) -> list[dict[str, Any]]:
@@ -73,55 +64,3 @@ def _row(name: str, hits: int, found: int, stated: int) -> dict[str, Any]:
         "F1": 2 * hits / max(found + stated, 1),
     }
     return {"corpus": "LocText", "system": name, **{key: round(value, 4) for key, value in figures.items()}}
-
-
-@dataclass(frozen=True, slots=True)
-class Curved:
-    """A model's end point and curve."""
-
-    name: str
-    hits: int
-    found: int
-    stated: int
-    curve: list[tuple[float, float]]
-
-    def row(self) -> dict[str, Any]:
-        """The end point."""
-        return _row(f"published: {self.name}", self.hits, self.found, self.stated)
-
-
-def published(sample: Sample) -> list[Curved]:
-    """All models of the comparison, folds by document; a tuple is right if its segments contain the arguments."""
-    out = []
-    for masked in (False, True):
-        for name in ("phrase", "pos", "token 1", "token 2"):
-            out.append(_compared(sample, name, PhraseHMM.published(name), masked))
-        out.append(_compared(sample, "phrase, combined", PhraseHMM.published("phrase", combined=True), masked))
-        krogh = PhraseHMM.published("phrase", combined=True, trainer="krogh")
-        out.append(_compared(sample, "phrase, combined, Krogh", krogh, masked))
-    return out
-
-
-def _compared(sample: Sample, name: str, hmm: PhraseHMM, masked: bool) -> Curved:
-    config = Extraction(mode="joint", mask=masked, pairing="order", labels="path", hmm=hmm)
-    flat = [(doc, line) for doc in sample.docs for line in lines(doc, sample.schema, config)]
-    inputs, groups = [line.input for _, line in flat], [doc.id for doc, _ in flat]
-    readings = cross_validate(inputs, sample.schema.roles, hmm, groups=groups, count=FOLDS)
-    scored: list[tuple[float, bool]] = []
-    stated = 0
-    for (doc, line), reading in zip(flat, readings, strict=True):
-        stated += len(line.stated)
-        for one in assemble_tuples(doc, line, reading, sample.schema, config):
-            right = any(_contains(one.spans, key) for key in line.stated)
-            scored.append((reading.log_confidence, right))
-    scored.sort(key=lambda own: -own[0])
-    hits = np.cumsum([right for _, right in scored])
-    count = min(POINTS, len(scored))
-    places = sorted({round(n * (len(scored) - 1) / max(count - 1, 1)) for n in range(count)})
-    curve = [(float(hits[n] / max(stated, 1)), float(hits[n] / (n + 1))) for n in places]
-    kind = f"{name}{', entities masked' if masked else ''}"
-    return Curved(kind, int(hits[-1]) if scored else 0, len(scored), stated, curve)
-
-
-def _contains(spans: tuple[Span, ...], key: tuple[tuple[int, int], ...]) -> bool:
-    return all(span.start <= start and end <= span.end for span, (start, end) in zip(spans, key, strict=True))

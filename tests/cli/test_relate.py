@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from benchmarks.relations import generated
 
-from chaffinch import read, write
+from chaffinch import Document, read, write
 from chaffinch.cli import main
+from chaffinch.relations import JointExtractor
+from chaffinch.relations.storage import load
 from tests.relations.made import documents, with_concepts
 
 ASKED = ["--relation", "localises", "--role", "Protein", "--role", "Location"]
@@ -50,6 +54,10 @@ def test_other_modes_train_extract_and_evaluate(
     assert main(["relate", "extract", model, str(source), "-o", str(out), *more]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert sum(len(doc.relations) for doc in read(out)) == facts["relations"] == len(why.read_text().splitlines()) > 0
+    lines = [json.loads(line) for line in why.read_text().splitlines()]
+    assert all(line["sentence"]["number"] >= 1 for line in lines)
+    if "joint" in told:
+        _check_sentences(lines, list(read(source)))
     page = tmp_path / "page.html"
     assert main(["relate", "evaluate", model, str(source), "--html", str(page), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["extracted"] == facts["relations"]
@@ -77,6 +85,16 @@ def test_reasons_and_precision(folder: Path, tmp_path: Path, capsys: pytest.Capt
     lines = [json.loads(line) for line in why.read_text().splitlines()]
     assert len(lines) == facts["relations"]
     assert {"view", "feature", "weight"} == set(lines[0]["why"][0])
+    _check_sentences(lines, list(read(source)))
+
+
+def _check_sentences(lines: list[dict[str, Any]], docs: list[Document]) -> None:
+    """Each explanation names the sentence, by number and offsets, that has all of its arguments."""
+    texts = {doc.id: doc for doc in docs}
+    for line in lines:
+        place, doc = line["sentence"], texts[line["document"]]
+        assert [place["start"], place["end"]] == doc.sentences[place["number"] - 1].tolist()
+        assert all(place["start"] <= start < end <= place["end"] for start, end in line["arguments"].values())
 
 
 def test_evaluation_with_a_page(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,3 +144,56 @@ def test_bad_input_says_what_to_do(
     assert message in said
     assert "Abc" not in said
     assert not Path(output).exists()
+
+
+@pytest.mark.parametrize("told", [[], ["--mode", "joint", "--representation", "phrase"]], ids=["entities", "joint"])
+def test_three_roles_from_training_to_scores(
+    tmp_path: Path, told: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(generated.documents(40, seed=0), tmp_path / "known.jsonl")
+    held = generated.documents(10, seed=1)
+    write(held, tmp_path / "held.jsonl")
+    roles = ["--role", "protein=Protein", "--role", "source=Place", "--role", "target=Compartment"]
+    model, source = str(tmp_path / "m.cfm"), str(tmp_path / "held.jsonl")
+    known = str(tmp_path / "known.jsonl")
+    assert main(["relate", "train", known, "-o", model, "--relation", "moves", *roles, *told, "--quiet"]) == 0
+    out, why = tmp_path / "found.jsonl", tmp_path / "why.jsonl"
+    assert main(["relate", "extract", model, source, "-o", str(out), "--explain", str(why), "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["relate", "evaluate", model, source, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    truth = {(doc.id, own.arguments) for doc in held for own in doc.relations}
+    said = {(doc.id, own.arguments) for doc in read(out) for own in doc.relations}
+    assert all(len(arguments) == 3 for _, arguments in said)
+    assert facts["f1"]["value"] == pytest.approx(2 * len(said & truth) / (len(said) + len(truth)))
+    assert facts["f1"]["value"] > 0.85  # every tuple of entities: .66
+    _check_sentences([json.loads(line) for line in why.read_text().splitlines()], held)
+
+
+def test_a_published_model_is_trained_by_its_name(folder: Path, tmp_path: Path) -> None:
+    model = tmp_path / "m.cfm"
+    told = ["--mode", "joint", "--set", "published=token 2", "--set", "trainer=krogh", "--set", "epochs=1", "--quiet"]
+    assert main(["relate", "train", str(folder / "docs.jsonl"), "-o", str(model), *ASKED, *told]) == 0
+    extractor = load(model)
+    assert isinstance(extractor, JointExtractor)
+    config = extractor.config
+    assert (config.pairing, config.labels, config.mask) == ("order", "path", False)
+    hmm = config.hmm
+    assert (hmm.representation, hmm.zones, hmm.update, hmm.epochs, hmm.combined) == ("token", True, "plain", 1, True)
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        (["--set", "epochs=1"], "--set is for --mode joint"),
+        (["--mode", "joint", "--set", "epoch=1"], "--set epoch: a phrase HMM has no such setting; did you mean"),
+        (["--mode", "joint", "--set", "published=pos", "--representation", "pos"], "leave out --representation"),
+        (["--mode", "joint", "--set", "published=words"], "the publication has the models phrase, pos"),
+        (["--mode", "joint", "--set", "seed=1", "--seed", "2"], "--set seed and --seed were both given"),
+    ],
+)
+def test_settings_of_no_use_are_refused(
+    folder: Path, tmp_path: Path, told: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["relate", "train", str(folder / "docs.jsonl"), "-o", str(tmp_path / "m.cfm"), *ASKED, *told]) == 2
+    assert message in capsys.readouterr().err.replace("\n", " ")

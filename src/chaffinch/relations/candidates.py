@@ -42,6 +42,14 @@ class Candidate(NamedTuple):
         return tuple(mention.span for mention in self.arguments)
 
 
+class SentencePlace(NamedTuple):
+    """A sentence of a document: its number from 1, and its offsets."""
+
+    number: int
+    start: int
+    end: int
+
+
 class Scene(NamedTuple):
     """A sentence with its mentions of any type, and its candidates."""
 
@@ -82,6 +90,23 @@ def candidates(doc: Document, schema: Schema, *, layer: str | None = None) -> li
     [10]
     """
     return [candidate for scene in scenes(doc, schema, layer=layer) for candidate in scene.candidates]
+
+
+def shared_sentence(doc: Document, spans: Iterable[Span]) -> SentencePlace | None:
+    """Return the sentence in which all spans start; None if there is none.
+
+    >>> doc = Document.make("It is A. A sits in B.")
+    >>> shared_sentence(doc, [Span(9, 10, "Protein"), Span(19, 20, "Location")])
+    SentencePlace(number=2, start=9, end=21)
+    """
+    mentions = [locate(doc, [span]) for span in spans]
+    starts = [found[0].first for found in mentions if found]
+    if len(starts) < len(mentions):
+        return None
+    for number, (first, end) in enumerate(doc.sentence_tokens().tolist()):
+        if all(first <= start < end for start in starts):
+            return SentencePlace(number + 1, *map(int, doc.sentences[number]))
+    return None
 
 
 def locate(doc: Document, spans: Iterable[Span]) -> list[Mention]:

@@ -17,7 +17,7 @@ import numpy as np
 from chaffinch.bundle import Manifest
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels.lattice import Bools, Floats
-from chaffinch.relations.candidates import Candidate
+from chaffinch.relations.candidates import Candidate, SentencePlace
 from chaffinch.relations.concepts import Concepts, concept_key, concepts_of, relation_concepts
 from chaffinch.relations.config import Extraction
 from chaffinch.relations.entities import logistic as fitting
@@ -99,12 +99,21 @@ class DocumentExtractor:
 
     def explain(self, doc: Document, relation: Relation, *, top: int = 10) -> list[Reason]:
         """Return the `top` features of a relation's best sentence; DataError if its concepts share no sentence."""
+        best = self._best(doc, relation)
+        return self.sentences.explain(doc, self.schema.relation(best.spans), top=top)
+
+    def sentence_of(self, doc: Document, relation: Relation) -> SentencePlace:
+        """Return the sentence that speaks most for a relation; DataError if its concepts share none."""
+        best = self._best(doc, relation)
+        return SentencePlace(best.sentence + 1, *map(int, doc.sentences[best.sentence]))
+
+    def _best(self, doc: Document, relation: Relation) -> Candidate:
+        """Return the candidate with the highest score for a relation's concepts; DataError if there is none."""
         for named in sorted(relation_concepts(replace(doc, relations=(relation,)), self.schema)):
             for _, pairs, _ in self._score_documents([doc]):
                 for pair in pairs:
                     if pair.concepts == named:
-                        best = max(pair.candidates, key=lambda item: item[1])[0]
-                        return self.sentences.explain(doc, self.schema.relation(best.spans), top=top)
+                        return max(pair.candidates, key=lambda item: item[1])[0]
         raise DataError(f"{doc.id}: the concepts of this relation share no sentence, so there is nothing to explain")
 
     def with_precision(self, precision: float) -> DocumentExtractor:

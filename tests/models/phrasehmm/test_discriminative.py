@@ -305,3 +305,29 @@ def test_sub_models_are_told_apart_by_their_sentences() -> None:
     model = small(COMBINED)
     assert {int(sub) for sub in model.states.sub} == {POSITIVE, NULL}
     assert (model.states.label[model.states.sub == NULL] == 0).all()
+
+
+def test_without_held_out_groups_all_epochs_are_run_whatever_they_do() -> None:
+    sentences, groups = grammar(24)
+    config = PhraseHMM.published("phrase", combined=True, trainer="krogh")
+    model = fit(sentences, DOMAINS, config, groups=groups)
+    counted = fit(sentences, DOMAINS, replace(config, trainer="ml"), groups=groups)
+    text = text_of(sentences, counted.states, counted.symbols, masked=config.entities, learning=True)
+    *_, wanted = krogh(counted.tables, Pairs.of(counted.states, text), config)
+    assert (model.kept, len(model.held_out)) == (config.epochs, 0)
+    for (found, _), (expected, _) in zip(model.tables.rows(), wanted.rows(), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert not np.array_equal(model.tables.moves, counted.tables.moves)
+
+
+def test_the_published_step_adds_the_rate_times_m_less_n_and_normalises() -> None:
+    model = small(COMBINED)
+    data = pairs(model, hard())
+    _, difference = data.difference(model.tables, data.usable)
+    config = PhraseHMM.published("phrase", trainer="krogh")
+    assert (config.update, config.batch, config.held_out) == ("plain", 1, 0.0)
+    moved = step(model.tables, difference, config)
+    for (logs, axis), (gap, _), (found, _) in zip(model.tables.rows(), difference.rows(), moved.rows(), strict=True):
+        added = np.where(np.isfinite(logs), np.maximum(np.exp(logs) + config.rate * gap, 1e-8), 0.0)
+        total = added.sum(axis=axis, keepdims=True)
+        np.testing.assert_allclose(np.exp(found), added / np.where(total > 0, total, 1.0), rtol=1e-12, atol=1e-15)

@@ -349,6 +349,7 @@ def test_bad_input_is_refused_without_quoting_it() -> None:
     [
         ({"representation": "tree"}, "representation must be"), ({"states": 0}, "states must be a whole number"),
         ({"trainer": "krogh"}, "combined=True"), ({"rate": 0.0}, "rate must be a number above 0"),
+        ({"held_out": 0.0, "tune": True}, "set held_out above 0"),
         ({"held_out": 1.0}, "held_out must be"), ({"emission_m": -1.0}, "emission_m must be a number above 0"),
     ],
 )  # fmt: skip

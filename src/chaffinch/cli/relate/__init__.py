@@ -90,6 +90,14 @@ def train_command(
         typer.Option(min=1, help="Keep words that this many documents use; default 2, below 500 documents 1."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="With joint: a setting of the phrase HMM, pairing, labels, or published=phrase|pos|token 1|token 2.",
+        ),
+    ] = None,
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
     json: frame.Json = False,
     quiet: frame.Quiet = False,
@@ -101,7 +109,8 @@ def train_command(
     documents, beside those of a bag of words on the same folds, and says which words the model file holds.
     """
     inputs.check_model_path(output, (source,))
-    options = RelateOptions(mode, tuple(view) if view else None, representation, mask, layer, floor, seed)
+    views = tuple(view) if view else None
+    options = RelateOptions(mode, views, representation, mask, layer, floor, seed, tuple(set_ or ()))
     extractor = train_extractor(
         _read(source, from_, max_chars, quiet), _schema(relation, role, symmetric), settings_of(options)
     )
@@ -259,7 +268,7 @@ def _read_tuples(path: Path) -> list[list[str]]:
 
 
 def _explain(extractor: AnyExtractor, docs: Iterable[Document], path: Path) -> None:
-    """Write a JSON line per relation of the schema: document id, arguments' offsets, score and reasons."""
+    """Write a JSON line per relation of the schema: document id, sentence, arguments' offsets, score and reasons."""
     import msgspec
 
     lines = []
@@ -270,7 +279,10 @@ def _explain(extractor: AnyExtractor, docs: Iterable[Document], path: Path) -> N
                 spans = {
                     part.role: [part.spans[0].start, part.spans[0].end] for part in relation.arguments if part.spans
                 }
-                reasons = {"document": doc.id, "arguments": spans, "score": relation.score, "why": why}
+                place = extractor.sentence_of(doc, relation)._asdict()
+                reasons = {
+                    "document": doc.id, "sentence": place, "arguments": spans, "score": relation.score, "why": why
+                }  # fmt: skip
                 lines.append(msgspec.json.encode(reasons).decode())
     write_text(path, "".join(f"{line}\n" for line in lines))
 

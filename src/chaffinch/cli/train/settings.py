@@ -85,11 +85,11 @@ class TrainSettings:
                 where = "" if file is None else f"--config {file.path}: "
                 raise ConfigError(f"{where}unknown table [train.{name}]; {did_you_mean(name, METHODS)}")
         table = {key.replace("-", "_"): value for key, value in tables.get(method, {}).items()}
-        given = {**table, **_parse_assignments(assignments)}
+        given = {**table, **parse_assignments(assignments)}
         hints = get_type_hints(METHODS[method].config)
         of_run = get_type_hints(RunSettings)
         _check_names(given, METHODS[method], [*hints, *of_run])
-        values = {key: _convert(key, value, {**hints, **of_run}[key]) for key, value in given.items()}
+        values = {key: convert_setting(key, value, {**hints, **of_run}[key]) for key, value in given.items()}
         run = RunSettings(**{key: value for key, value in values.items() if key in of_run})
         chosen = {key: value for key, value in values.items() if key in hints}
         return cls(METHODS[method], _resolve(chosen), run)
@@ -175,7 +175,7 @@ def setting_rows(settings: type[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _parse_assignments(assignments: Iterable[str]) -> dict[str, str]:
+def parse_assignments(assignments: Iterable[str]) -> dict[str, str]:
     """Parse KEY=VALUE strings into a dict; raise ConfigError if malformed or given twice."""
     values: dict[str, str] = {}
     for item in assignments:
@@ -206,7 +206,7 @@ def _kinds(hint: Any) -> tuple[Any, ...]:
     return (hint,) if get_origin(hint) in (None, Literal, tuple) else get_args(hint)
 
 
-def _convert(name: str, value: Any, hint: Any) -> Any:
+def convert_setting(name: str, value: Any, hint: Any) -> Any:
     """Convert a setting's text by its hint; text that does not fit stays; ConfigError if only Python can set it."""
     kinds = _kinds(hint)
     if not isinstance(value, str):

@@ -15,6 +15,9 @@ CHOICES = {
     "update": ("exponentiated", "plain"),
 }
 PUBLISHED = ("phrase", "pos", "token 1", "token 2")
+# Of the additive rule, whose steps are in probabilities; the publication states none. `bench relations --only rates`
+# has the rates beside it: larger ones forget the counts, smaller ones change nothing in few epochs.
+PUBLISHED_RATE = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +36,10 @@ class PhraseHMM:
 
     `combined` decodes with both models combined into one. The trainers "krogh" (steps of `rate` after each `batch` of
     sentences; a batch of 1 is the publication's) and "lbfgs" (with `penalty` on the distance from the start) raise the
-    probability of the right labels given the words in that model, for at most `epochs`, as long as held-out groups
-    gain. `threshold` is the lead in log-likelihood that the positive model needs, where the models are separate.
+    probability of the right labels given the words in that model, for at most `epochs`, as long as the share
+    `held_out` of the groups gains; with a share of 0 nothing is held out, and all `epochs` are run. Steps of "krogh"
+    add to probabilities ("plain", the publication's rule) or multiply them ("exponentiated", ours).
+    `threshold` is the lead in log-likelihood that the positive model needs, where the models are separate.
     `balance` learns from as many negative as positive sentences. `entities` keeps labels off segments without an entity
     of their domain, where sentences list their entities.
     """
@@ -73,12 +78,14 @@ class PhraseHMM:
         check_wholes(self, "seed")
         check_numbers(self, "transition_m", "emission_m", above=0, optional=True)
         check_numbers(self, "rate", "penalty", above=0)
-        check_numbers(self, "held_out", above=0, below=1)
+        check_numbers(self, "held_out", least=0, below=1)
         check_numbers(self, "threshold")
         check_flags(self, "zones", "shrinkage", "tune", "lengths", "hierarchical", "context", "entities")
         check_flags(self, "balance", "combined")
         if self.trainer != "ml" and not self.combined:
             raise ConfigError(f"trainer {self.trainer!r} trains the combined model; set combined=True")
+        if self.tune and not self.held_out:
+            raise ConfigError("tune scores weights on held-out groups; set held_out above 0, or leave out tune")
 
     @property
     def transition_weight(self) -> float:
@@ -94,6 +101,8 @@ class PhraseHMM:
     def published(cls, model: str, *, combined: bool = False, trainer: Literal["ml", "krogh"] = "ml") -> PhraseHMM:
         """Return the published model "phrase", "pos", "token 1" or "token 2"; ConfigError for any other.
 
+        "krogh" is the additive rule after each sentence, for a fixed number of epochs.
+
         >>> PhraseHMM.published("token 2").zones
         True
         """
@@ -103,4 +112,6 @@ class PhraseHMM:
         kind: Literal["phrase", "pos", "token"] = (
             "phrase" if model == "phrase" else "pos" if model == "pos" else "token"
         )
-        return replace(plain, representation=kind, trainer=trainer, batch=1)
+        return replace(
+            plain, representation=kind, trainer=trainer, batch=1, update="plain", rate=PUBLISHED_RATE, held_out=0.0
+        )

@@ -50,6 +50,8 @@ def fit(
     sentences, keys = [sentences[n] for n in kept], [keys[n] for n in kept]
     if not (config.tune or config.trainer != "ml"):
         return _fit_by_counting(sentences, names, config)
+    if not config.held_out:
+        return _fit_fixed_epochs(sentences, names, config)
     inside, outside = split(keys, config.held_out, config.seed)
     parts = [[sentences[n] for n in numbers] for numbers in (inside, outside)]
     if not all(_has_both_classes(part) for part in parts):
@@ -128,6 +130,13 @@ def _pairs(model: Model, sentences: Sequence[Sentence]) -> Pairs:
     """Return the argument pairs that the model sees in the sentences, for learning."""
     text = text_of(sentences, model.states, model.symbols, masked=model.config.entities, learning=True)
     return Pairs.of(model.states, text)
+
+
+def _fit_fixed_epochs(sentences: Sequence[Sentence], domains: tuple[str, ...], config: PhraseHMM) -> Model:
+    """Return the model after all epochs of the trainer, judged by nothing."""
+    model = _fit_by_counting(sentences, domains, config)
+    *_, tables = train(model.tables, _pairs(model, sentences), config)
+    return replace(model, tables=tables, kept=config.epochs)
 
 
 def _fit_discriminative(

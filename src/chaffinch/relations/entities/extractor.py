@@ -15,7 +15,7 @@ from chaffinch.bundle import Manifest
 from chaffinch.errors import DataError
 from chaffinch.kernels.lattice import Bools, Floats
 from chaffinch.models.phrasehmm.segments import Representation
-from chaffinch.relations.candidates import Candidate
+from chaffinch.relations.candidates import Candidate, SentencePlace, shared_sentence
 from chaffinch.relations.config import Extraction
 from chaffinch.relations.entities.frames_of import read_candidates
 from chaffinch.relations.entities.logistic import LogisticWeights, PairCalibration
@@ -26,7 +26,7 @@ from chaffinch.relations.features._compiled._pieces import MOST, PieceNumbers
 from chaffinch.relations.features.frames import Frame
 from chaffinch.relations.features.vectors import FeatureColumns
 from chaffinch.relations.schema import Schema
-from chaffinch.text import Document, Relation
+from chaffinch.text import Document, Relation, Span
 
 SOURCE = "relations"  # the source of extracted relations
 BATCH = 64  # documents parsed and scored at a time; larger batches need more memory
@@ -38,6 +38,14 @@ class Reason(NamedTuple):
     view: str
     feature: str
     weight: float
+
+
+def sentence_with(doc: Document, spans: Iterable[Span]) -> SentencePlace:
+    """Return the sentence in which all spans start; DataError if there is none."""
+    found = shared_sentence(doc, spans)
+    if found is None:
+        raise DataError(f"{doc.id}: no sentence has all arguments of this relation; they must be in one sentence")
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,6 +134,10 @@ class Extractor:
             if self.schema.key(candidate.spans) in wanted:
                 return self._reasons(frame)[:top]
         raise DataError(f"{doc.id}: no candidate has the arguments of this relation; they must be in one sentence")
+
+    def sentence_of(self, doc: Document, relation: Relation) -> SentencePlace:
+        """Return the sentence that has all arguments of a relation; DataError if none has."""
+        return sentence_with(doc, [argument.spans[0] for argument in relation.arguments])
 
     def _reasons(self, frame: Frame) -> list[Reason]:
         """Return each feature of a frame with value times weight (log-odds), by falling absolute contribution."""

@@ -18,8 +18,9 @@ from chaffinch.models.phrasehmm.fit import Model
 from chaffinch.models.phrasehmm.model import PhraseReading
 from chaffinch.models.phrasehmm.segments import add_parses
 from chaffinch.models.phrasehmm.selection import Platt
+from chaffinch.relations.candidates import SentencePlace
 from chaffinch.relations.config import Extraction
-from chaffinch.relations.entities.extractor import HeldOutScores, Reason
+from chaffinch.relations.entities.extractor import HeldOutScores, Reason, sentence_with
 from chaffinch.relations.evaluate import ranking
 from chaffinch.relations.evaluate.report import Summary, TupleScores
 from chaffinch.relations.joint.pairing import tuples
@@ -109,6 +110,10 @@ class JointExtractor:
                 ]
                 return [lead, *chances][:top]
         raise DataError(f"{doc.id}: no sentence has all arguments of this relation")
+
+    def sentence_of(self, doc: Document, relation: Relation) -> SentencePlace:
+        """Return the sentence that has all arguments of a relation; DataError if none has."""
+        return sentence_with(doc, [argument.spans[0] for argument in relation.arguments])
 
     def with_precision(self, precision: float) -> JointExtractor:
         """Return a copy with the lowest threshold of this cross-validated precision; ConfigError if none has it."""
