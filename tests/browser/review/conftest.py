@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
-import shutil
-import subprocess
-import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from argon2 import PasswordHasher
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from chaffinch.text import Document, Span
 from chaffinch.web.review.project import Project
-from chaffinch.web.review.store import users
+from tests.browser.review.keyboard import press, ready
+from tests.web.review.databases import cheap_passwords, database_url, postgres
 from tests.web.review.world import PASSWORD, make_project, served
 
-AXE = ("axe-core@4.14.0", "2277b0a3ef47af9b52497faa3e71598e86e0a0e5e6eb295207a5657ede4709af")
+__all__ = ["cheap_passwords", "database_url", "postgres"]
+
 START = "Pat: Zoë O\u2019Neil 🧑‍⚕️ cafe\u0301 👍🏽 seen by Dr. Penn\r\non 4 May 2010 at St. Mary.\r\n"
-
-
-@pytest.fixture(autouse=True, scope="session")
-def cheap_passwords() -> Iterator[None]:
-    """Let argon2 take little time and memory: its cost is no subject of these tests."""
-    before = users._hasher
-    users._hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-    yield
-    users._hasher = before
 
 
 def long_note(characters: int = 100_000, spans: int = 500) -> Document:
@@ -92,6 +79,7 @@ class Visit:
 
 Visitors: TypeAlias = Callable[..., Visit]
 Opened: TypeAlias = Callable[..., tuple[Project, Visitors]]
+FirstNote: TypeAlias = Callable[..., tuple[Project, Visit]]
 
 
 @pytest.fixture
@@ -122,23 +110,23 @@ def station(tmp_path: Path, browser: Browser) -> Iterator[Opened]:
         close()
 
 
+@pytest.fixture
+def first_note(station: Opened) -> FirstNote:
+    """Opens a project of some documents, and the first note of its reader ann."""
+
+    def open_first(documents: Sequence[Document], **settings: Any) -> tuple[Project, Visit]:
+        project, visit = station(documents, **settings)
+        ann = visit("ann")
+        press(ann.page, "Enter")
+        ready(ann.page)
+        return project, ann
+
+    return open_first
+
+
 @pytest.fixture(scope="session")
 def axe() -> str:
-    """The script of axe-core, from npm, by its hash; skipped where npm is missing or has no registry."""
-    name, expected = AXE
-    npm = shutil.which("npm")
-    done = None
-    if npm is not None:
-        import tempfile
+    """The script of axe-core, which the package axe-playwright-python carries."""
+    import axe_playwright_python
 
-        with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run([npm, "pack", name, "--silent"], cwd=folder, capture_output=True, check=False)
-            packed = next(iter(Path(folder).glob("*.tgz")), None)
-            content = packed.read_bytes() if packed else b""
-    if npm is None or done is None or not content:
-        pytest.skip(f"npm pack {name} does not work here")
-    assert hashlib.sha256(content).hexdigest() == expected
-    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        script = archive.extractfile("package/axe.min.js")
-        assert script is not None
-        return script.read().decode()
+    return (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")

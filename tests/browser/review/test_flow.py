@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from chaffinch.text import Document
-from tests.browser.review.conftest import Opened, Visit
-from tests.browser.review.test_note import press, ready, settled
+from tests.browser.review.conftest import Opened, Visit, long_note
+from tests.browser.review.keyboard import press, ready, settled, type_ahead
 from tests.web.review.world import CANARY, note
 
 pytestmark = pytest.mark.slow
@@ -37,8 +37,8 @@ def read_note(visit: Visit, extra: str = "") -> None:
     page.wait_for_function("number => !window.station || station.task.number !== number", arg=number)
 
 
-def test_two_readers_an_adjudicator_and_a_release(station: Opened) -> None:
-    project, visit = station([note(0), note(1)], random=0.0)
+def test_two_readers_an_adjudicator_and_a_release(station: Opened, database_url: str) -> None:
+    project, visit = station([note(0), note(1)], random=0.0, url=database_url)
     ann, bob = visit("ann"), visit("bob")
     for one in (ann, bob):
         press(one.page, "Enter")
@@ -73,6 +73,46 @@ def test_two_readers_an_adjudicator_and_a_release(station: Opened) -> None:
         one.check()
 
 
+def test_two_readers_of_a_long_note_at_once(station: Opened) -> None:
+    doc = long_note()
+    assert (len(doc.text) >= 100_000, len(doc.layer("machine"))) == (True, 500)
+    project, visit = station([doc])
+    ann, bob = visit("ann"), visit("bob")
+    for one in (ann, bob):
+        press(one.page, "Enter")
+        ready(one.page)
+    for turn in range(500):  # in turns, so that both write at once; bob takes one suggestion for no identifier
+        press(ann.page, "a")
+        press(bob.page, "x" if turn == 250 else "a")
+    ann.page.evaluate("station.goTo(station.text.indexOf('Penn'))")  # behind emoji and combining characters
+    press(ann.page, "2")
+    for one in (ann, bob):
+        press(one.page, "Enter")
+        one.page.wait_for_url(f"{one.base}/")
+    cay = visit("cay")
+    press(cay.page, "Enter")
+    cay.page.wait_for_selector("body[data-ready=case]")
+    expect(cay.page.locator(".difference")).to_have_count(2)
+    for row in range(2):  # the mark counts in both: whoever has it is right
+        marked = cay.page.locator(".difference").nth(row).locator("section", has=cay.page.locator("mark"))
+        chosen = str(marked.first.get_attribute("data-side"))
+        assert cay.page.locator(".difference.here").get_attribute("aria-label") == f"Difference {row + 1} of 2"
+        assert marked.count() == 1
+        press(cay.page, chosen, "m")
+    press(cay.page, "Enter")
+    cay.page.wait_for_url(f"{cay.base}/")
+    sue = visit("sue")
+    sue.page.get_by_label("Name of the release").focus()
+    sue.page.keyboard.type("long")
+    press(sue.page, "Enter")
+    expect(sue.page.get_by_text("Released: 1 notes, 501 replacements")).to_be_visible(timeout=60_000)
+    released = (project.folder / "released" / "long.jsonl").read_text()
+    assert "Farrow" not in released
+    assert "Penn" not in released
+    for one in (ann, bob, cay, sue):
+        one.check()
+
+
 def test_an_adjudicator_types_ahead(station: Opened) -> None:
     _, visit = station([note(0)], random=0.0)
     for name, extra in (("ann", "Mary"), ("bob", "")):
@@ -83,15 +123,7 @@ def test_an_adjudicator_types_ahead(station: Opened) -> None:
     cay = visit("cay")
     press(cay.page, "Enter")
     cay.page.wait_for_selector("body[data-ready=case]")
-    cay.page.evaluate(
-        """async () => {
-          for (const key of ["1", "m", "Enter"]) {
-            (document.querySelector("dialog[open]") ?? document.body)
-              .dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
-            for (let turn = 0; turn < 9; turn += 1) await null;  // promises go on, queued events wait
-          }
-        }"""
-    )
+    type_ahead(cay.page, "1", "m", "Enter")
     cay.page.wait_for_url(f"{cay.base}/")
     cay.check()
 
@@ -114,7 +146,7 @@ def test_every_screen_is_accessible_and_on_the_contact_sheet(
     for one, extra in ((first, "Mary"), (second, "")):
         press(one.page, "Enter")
         read_note(one, extra)
-        one.page.wait_for_function("() => document.querySelector('#saved').dataset.state === 'saved'")
+        ready(one.page)
     sheets = Path(os.environ.get("CHAFFINCH_SHEETS", tmp_path))
     shots: list[tuple[str, bytes]] = []
     for look, options in LOOKS.items():

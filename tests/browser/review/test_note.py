@@ -6,15 +6,18 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
+from sqlalchemy import update
 
 from chaffinch.text import Document, Span
 from chaffinch.web.review import reading
 from chaffinch.web.review.desk import Desk
 from chaffinch.web.review.domain.marks import Mark
 from chaffinch.web.review.project import Project
+from chaffinch.web.review.store import schema
 from tests.attacks.sizes import sized
-from tests.browser.review.conftest import Opened, long_note
-from tests.web.review.world import note, task_of, user
+from tests.browser.review.conftest import FirstNote, Opened, long_note
+from tests.browser.review.keyboard import press, ready, settled
+from tests.web.review.world import PASSWORD, note, task_of, user
 
 pytestmark = pytest.mark.slow
 
@@ -29,29 +32,12 @@ def words_of(project: Project, name: str, number: int, doc: Document) -> list[tu
     return [(doc.text[m.start : m.end], m.label, m.confirmed) for m in marks_of(project, name, number)]
 
 
-def settled(page: Page) -> None:
-    """Wait until everything is acknowledged."""
-    expect(page.locator("#saved")).to_have_attribute("data-state", "saved", timeout=15_000)
-
-
-def press(page: Page, *keys: str) -> None:
-    for key in keys:
-        page.keyboard.press(key)
-
-
-def ready(page: Page) -> None:
-    page.wait_for_selector("body[data-ready]")
-
-
-def test_every_key_on_a_long_note(station: Opened) -> None:
+def test_every_key_on_a_long_note(first_note: FirstNote) -> None:
     doc = long_note()
     assert len(doc.text) >= 100_000
     assert len(doc.layer("machine")) == 500
-    project, visit = station([doc])
-    ann = visit("ann")
+    project, ann = first_note([doc])
     page = ann.page
-    press(page, "Enter")
-    ready(page)
     expect(page.locator("#here .words")).to_have_text("Farrow0")
     press(page, "a")  # accept, and on to the next
     expect(page.locator("#here .words")).to_have_text("Farrow1")
@@ -93,13 +79,10 @@ def test_every_key_on_a_long_note(station: Opened) -> None:
     ann.check()
 
 
-def test_offsets_after_emoji_combining_characters_and_crlf(station: Opened) -> None:
+def test_offsets_after_emoji_combining_characters_and_crlf(first_note: FirstNote) -> None:
     doc = long_note(3000, 5)
-    project, visit = station([doc])
-    ann = visit("ann")
+    project, ann = first_note([doc])
     page = ann.page
-    press(page, "Enter")
-    ready(page)
     page.evaluate("station.goTo(0)")
     wanted = ["Zoë", "Penn", "4", "Mary"]
     walked: list[str] = []
@@ -123,13 +106,10 @@ def test_offsets_after_emoji_combining_characters_and_crlf(station: Opened) -> N
     ann.check()
 
 
-def test_characters_with_alt_are_those_that_readers_see(station: Opened) -> None:
+def test_characters_with_alt_are_those_that_readers_see(first_note: FirstNote) -> None:
     doc = long_note(2000, 2)
-    project, visit = station([doc])
-    ann = visit("ann")
+    project, ann = first_note([doc])
     page = ann.page
-    press(page, "Enter")
-    ready(page)
     place = doc.text.index("cafe\u0301")
     page.evaluate("place => station.goTo(station.units.fromPoint(place))", place)
     press(page, "Alt+ArrowRight", "Alt+ArrowRight", "Alt+ArrowRight", "Alt+Shift+ArrowRight", "1")
@@ -170,12 +150,9 @@ def test_the_same_words_everywhere_with_the_count_first(station: Opened) -> None
     ann.check()
 
 
-def test_done_and_next_and_the_note_as_released(station: Opened) -> None:
-    project, visit = station([note(0), note(1)])
-    ann = visit("ann")
+def test_done_and_next_and_the_note_as_released(first_note: FirstNote) -> None:
+    project, ann = first_note([note(0), note(1)])
     page = ann.page
-    press(page, "Enter")
-    ready(page)
     first = int(page.evaluate("station.task.number"))
     press(page, "a", "x", "a", "o")
     expect(page.locator("#text")).to_have_class("text released", timeout=60_000)
@@ -195,29 +172,40 @@ def test_done_and_next_and_the_note_as_released(station: Opened) -> None:
     ann.check()
 
 
-def test_nothing_is_lost_without_a_connection_or_by_a_reload(station: Opened) -> None:
-    doc = long_note(4000, 10)
-    project, visit = station([doc])
-    ann = visit("ann")
+_SHOWN = "station.marks.list.map(mark => [station.units.toPoint(mark.start), mark.label, mark.confirmed])"
+
+
+def test_nothing_is_lost_without_a_connection(first_note: FirstNote) -> None:
+    project, ann = first_note([long_note(4000, 10)])
     page = ann.page
-    press(page, "Enter")
-    ready(page)
     press(page, "a")
     settled(page)
     ann.context.set_offline(True)
     press(page, "a", "a", "x", "2")
     expect(page.locator("#saved")).to_contain_text("4 waiting")
     assert sum(mark.confirmed for mark in marks_of(project, "ann", 1)) == 1
-    before = page.evaluate("station.marks.list.map(mark => [mark.start, mark.end, mark.label, mark.confirmed])")
     ann.context.set_offline(False)
-    page.evaluate("removeEventListener('beforeunload', () => {})")
+    settled(page)
+    stored = marks_of(project, "ann", 1)
+    assert page.evaluate(_SHOWN) == [[mark.start, mark.label, mark.confirmed] for mark in stored]
+    assert sum(mark.confirmed for mark in stored) == 4
+    ann.check(offline=True)
+
+
+def test_nothing_is_lost_by_a_reload_before_edits_are_acknowledged(first_note: FirstNote) -> None:
+    project, ann = first_note([long_note(4000, 10)])
+    page = ann.page
+    page.route("**/edits", lambda route: route.abort())
+    press(page, "a", "a", "x", "2")
+    before = page.evaluate(_SHOWN)
     page.reload()
     ready(page)
+    assert page.evaluate(_SHOWN) == before
+    assert page.evaluate("station.outbox.waiting.length") == 4
+    assert not any(mark.confirmed for mark in marks_of(project, "ann", 1))
+    page.unroute("**/edits")
     settled(page)
-    after = page.evaluate("station.marks.list.map(mark => [mark.start, mark.end, mark.label, mark.confirmed])")
-    assert after == before
-    units = page.evaluate("station.marks.list.map(mark => [station.units.toPoint(mark.start), mark.label])")
-    assert units == [[mark.start, mark.label] for mark in marks_of(project, "ann", 1)]
+    assert [[mark.start, mark.label, mark.confirmed] for mark in marks_of(project, "ann", 1)] == before
     ann.check(offline=True)
 
 
@@ -242,13 +230,10 @@ def test_two_tabs_of_one_reader_end_with_the_same_marks(station: Opened) -> None
 
 
 @pytest.mark.drill
-def test_many_quick_edits_are_all_stored_once(station: Opened) -> None:
+def test_many_quick_edits_are_all_stored_once(first_note: FirstNote) -> None:
     doc = long_note(100_000, 500)
-    project, visit = station([doc])
-    ann = visit("ann")
+    project, ann = first_note([doc])
     page = ann.page
-    press(page, "Enter")
-    ready(page)
     number = sized(120, 1200)
     for turn in range(number):
         page.keyboard.press("1" if turn % 2 else "2")
@@ -264,27 +249,50 @@ def test_many_quick_edits_are_all_stored_once(station: Opened) -> None:
     ann.check()
 
 
+def unlock(page: Page) -> None:
+    """Give the password with the keyboard."""
+    page.locator("#unlock input[name=password]").focus()
+    press(page, "Control+a")
+    page.keyboard.type(PASSWORD)
+    press(page, "Enter")
+    expect(page.locator("#lock")).to_be_hidden()
+
+
 def test_an_idle_station_locks_and_loses_nothing(station: Opened) -> None:
-    doc = long_note(4000, 10)
-    project, visit = station([doc], idle_minutes=0.05)
+    project, visit = station([long_note(4000, 10)], idle_minutes=10)
     ann = visit("ann")
     page = ann.page
+    page.clock.install()
     press(page, "Enter")
     ready(page)
     press(page, "a")
     settled(page)
-    expect(page.locator("#lock")).to_be_visible(timeout=10_000)
+    page.clock.fast_forward("10:05")  # the page's clock alone: it hides the note without asking the server
+    expect(page.locator("#lock")).to_be_visible()
     assert page.locator("#text").evaluate("one => getComputedStyle(one).visibility") == "hidden"
-    press(page, "a", "Escape")
+    press(page, "a", "Escape", "Escape", "Escape", "a")
     expect(page.locator("#lock")).to_be_visible()
     assert sum(mark.confirmed for mark in marks_of(project, "ann", 1)) == 1
-    page.locator("#unlock input[name=password]").fill("a finch in the hand")
-    press(page, "Enter")
-    expect(page.locator("#lock")).to_be_hidden()
+    unlock(page)
     press(page, "a")
     settled(page)
     assert sum(mark.confirmed for mark in marks_of(project, "ann", 1)) == 2
     ann.check()
+
+
+def test_a_session_that_the_server_locked_keeps_edits_until_the_password_is_given(first_note: FirstNote) -> None:
+    project, ann = first_note([long_note(4000, 10)], idle_minutes=10)
+    page = ann.page
+    with project.database.change("test") as change:
+        change.connection.execute(update(schema.sessions).values(seen=schema.sessions.c.seen - 601))
+        change.record("test", "")
+    press(page, "a")
+    expect(page.locator("#lock")).to_be_visible()
+    assert not any(mark.confirmed for mark in marks_of(project, "ann", 1))
+    unlock(page)
+    settled(page)
+    assert sum(mark.confirmed for mark in marks_of(project, "ann", 1)) == 1
+    ann.check(offline=True)  # the browser notes the refused message
 
 
 def test_scripts_in_notes_labels_and_names_are_only_text(station: Opened, tmp_path: Path) -> None:
@@ -311,7 +319,7 @@ def test_scripts_in_notes_labels_and_names_are_only_text(station: Opened, tmp_pa
     assert ann.page.evaluate("station.text") == text
     assert ann.page.locator("#text script, #text img, aside img, aside script").count() == 0
     press(ann.page, "a", "n", "1", "Shift+A")
-    expect(ann.page.locator("#scopes")).to_be_visible()
+    expect(ann.page.locator("#scopes")).to_contain_text("of this patient: 1 in 1 other notes")
     press(ann.page, "2")
     settled(ann.page)
     press(ann.page, "o")

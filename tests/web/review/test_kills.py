@@ -44,12 +44,12 @@ def test_no_acknowledged_decision_is_lost_or_doubled(tmp_path: Path) -> None:
     acknowledged: list[str] = []
     sent = 0
     draw = random.Random(7)
-    for _ in range(sized(10, 100)):
+    rounds = sized(10, 100)
+    for _ in range(rounds):
         server, base = start(project.folder)
         ann = Visitor(base)
         assert ann.log_in("ann").status_code == 303
-        timer = threading.Timer(draw.uniform(0.02, 0.4), lambda server=server: server.send_signal(signal.SIGKILL))
-        timer.start()
+        timer = threading.Timer(draw.uniform(0.0, 0.4), lambda server=server: server.send_signal(signal.SIGKILL))
         waiting: list[str] = []
         try:
             while True:
@@ -59,6 +59,8 @@ def test_no_acknowledged_decision_is_lost_or_doubled(tmp_path: Path) -> None:
                 answer = ann.post(f"/review/tasks/{task}/edits", {"edits": edits})
                 assert answer.status_code == 200
                 acknowledged += answer.json()["acknowledged"]
+                if not timer.ident:  # at any moment after the first, however slow the machine is
+                    timer.start()
         except httpx.TransportError:
             pass
         timer.join()
@@ -72,7 +74,7 @@ def test_no_acknowledged_decision_is_lost_or_doubled(tmp_path: Path) -> None:
         stored = [edit.id for _, edit in load_decisions(connection, reopened.database, task, Edit)]
     assert len(stored) == len(set(stored))
     assert set(acknowledged) <= set(stored)
-    assert len(acknowledged) > 10
+    assert len(set(acknowledged)) >= rounds, "something was at stake in every round"
     assert lifecycle.check_project(reopened).decisions == len(stored)
     assert reading.open_task(Desk(reopened), user(reopened, "ann"), task).head == len(stored)
     reopened.close()

@@ -13,6 +13,7 @@ from sqlalchemy import text
 from chaffinch.cli import main
 from chaffinch.deid.keys import Secret
 from chaffinch.errors import DataError
+from chaffinch.text.formats import read
 from chaffinch.web.review import lifecycle, reading, releasing
 from chaffinch.web.review.desk import Desk
 from chaffinch.web.review.project import open_project
@@ -101,8 +102,13 @@ def test_a_project_from_its_making_to_its_end_by_commands(
         reading.finish_task(desk, ann, task)
     project.close()
     assert run("project", "export", "p", "-o", "gold.jsonl")["counts"]["notes"] == 2
-    for form in ("labelstudio", "doccano", "brat"):
+    number = sum(len(doc.layer("gold")) for doc in read("gold.jsonl"))
+    assert number > 2
+    for form in ("labelstudio", "doccano", "brat", "uima-json", "uima-xmi"):  # out to other tools, and back from them
         assert run("project", "export", "p", "-o", f"gold-{form}", "--to", form)["counts"]["notes"] == 2
+        run("project", "new", f"from-{form}", "--key-file", "p.key", "--readers", "1")
+        found = run("project", "import", f"from-{form}", f"gold-{form}", "--layer", "gold")["counts"]
+        assert (found["added"], found["suggestions"]) == (2, number)
     assert run("project", "release", "p", "-o", "clean.jsonl")["counts"]["released"] == 2
     run("verify", "clean.jsonl")
     assert run("verify", "p")["counts"]["notes"] == 2
@@ -115,7 +121,6 @@ def test_a_project_from_its_making_to_its_end_by_commands(
 
 
 def test_a_finished_run_is_imported_with_its_spans_and_risks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from chaffinch.text.formats import read
     from chaffinch.web.review.importing import notes_of_run
 
     monkeypatch.chdir(tmp_path)

@@ -198,8 +198,8 @@ def export_command(
 ) -> None:
     """chaffinch project export cardiology -o gold.jsonl
 
-    Write the closed notes with their final marks as the layer gold, in any format: labelstudio, doccano, brat, jsonl, …
-    The output holds the notes as they are: keep it as safe as the project.
+    Write the closed notes with their final marks as the layer gold, in any format: labelstudio, doccano, brat,
+    uima-json, … The output holds the notes as they are: keep it as safe as the project.
     """
     with _open(folder, key_file) as project:
         notes, losses = releasing.export_notes(Desk(project), steward_of(project), output, form=to, strict=strict)

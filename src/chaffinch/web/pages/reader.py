@@ -110,8 +110,10 @@ class _ReaderPages:
         return {"acknowledged": saved.acknowledged, "head": saved.head, "others": others}
 
     def finish(self, request: Request, user: User, body: bytes) -> Any:
-        """Mark a task as done, and answer with the number of the next."""
-        return {"next": reading.finish_task(self.desk, user, number_of(request))}
+        """Mark a task as done, and answer with the number of the next, and of the one after it."""
+        message = wire.decode(body, wire.DoneMessage)
+        following = reading.finish_task(self.desk, user, number_of(request), seconds=message.seconds)
+        return {"next": following, "after": following and reading.next_task(self.desk, user, but=following)}
 
     def reopen(self, request: Request, user: User, body: bytes) -> Any:
         """Open a task again that was done."""

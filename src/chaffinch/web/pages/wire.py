@@ -26,6 +26,12 @@ class EditsMessage(msgspec.Struct, frozen=True):
     seconds: float = 0.0
 
 
+class DoneMessage(msgspec.Struct, frozen=True):
+    """A note that its reader is done with, and the seconds spent since the last message."""
+
+    seconds: float = 0.0
+
+
 class StretchMessage(msgspec.Struct, frozen=True):
     """A stretch of the note."""
 

@@ -25,6 +25,7 @@ from chaffinch.web.review.store.work import (
     ADJUDICATOR,
     Assignment,
     add_decisions,
+    add_time,
     find_assignment,
     list_assignments,
     load_decisions,
@@ -144,7 +145,7 @@ def project_labels(desk: Desk, note: StoredNote) -> frozenset[str]:
     return frozenset(desk.project.config.labels) | {mark.label for mark in note.suggestions}
 
 
-def finish_task(desk: Desk, user: User, number: int) -> int | None:
+def finish_task(desk: Desk, user: User, number: int, *, seconds: float = 0.0) -> int | None:
     """Store that a task is done; return the reader's next or None; DataError if a suggestion is undecided."""
     with desk.project.database.change(user.name) as change:
         assignment = _own_task(change.connection, user, number)
@@ -152,6 +153,7 @@ def finish_task(desk: Desk, user: User, number: int) -> int | None:
         left = open_suggestions(marks)
         if left:
             raise DataError(f"{left} suggestions are neither accepted nor removed; look at them first")
+        add_time(change, assignment, seconds)
         set_done(change, assignment, done=True, marks=len(marks))
         differences = count_differences(desk, change.connection, assignment.note)
         set_outcome(change, assignment.note, differences)

@@ -1,5 +1,6 @@
 // The page of an adjudicator: one difference at a time, a side by a key, a reason by a letter.
 import { chooseLabel } from "./note/chooser.js";
+import { ask, isTaken, releaseFocus, showRows } from "./note/dialog.js";
 import { watchIdle } from "./note/lock.js";
 import { newId } from "./note/marks.js";
 import { Outbox, showState } from "./note/outbox.js";
@@ -13,6 +14,7 @@ const WORDS = { first: "first reader", second: "second reader", neither: "neithe
 const CHOICES = { 1: "first", 2: "second", 0: "neither" };
 const settled = new Map(Object.entries(data.settled));
 let position = 0;
+let leaving = false; // for the next note: until it is there, keys are for nothing
 
 for (const mark of document.querySelectorAll("mark.m")) mark.classList.add(`c-${(categories.get(mark.dataset.label) ?? "OTHER").toLowerCase()}`);
 
@@ -53,30 +55,8 @@ function go(step) {
 
 function askReason() {
   const dialog = document.getElementById("reason");
-  return new Promise((resolve) => {
-    const choose = (reason) => {
-      resolve(reason); // not by the event of closing, which comes after keys pressed meanwhile
-      dialog.close();
-    };
-    document.getElementById("reasons").replaceChildren(...data.reasons.map((reason) => {
-      const button = document.createElement("button");
-      const key = document.createElement("kbd");
-      key.textContent = LETTERS[reason];
-      button.append(key, ` ${reason}`);
-      button.addEventListener("click", () => choose(reason));
-      const item = document.createElement("li");
-      item.append(button);
-      return item;
-    }));
-    dialog.onkeydown = (event) => {
-      const reason = data.reasons.find((one) => LETTERS[one] === event.key);
-      if (!reason) return;
-      event.preventDefault();
-      choose(reason);
-    };
-    dialog.onclose = () => resolve(null);
-    dialog.showModal();
-  });
+  const rows = data.reasons.map((reason) => ({ key: LETTERS[reason], words: reason }));
+  return ask(dialog, (finish) => showRows(dialog, document.getElementById("reasons"), rows, ({ words }) => finish(words)));
 }
 
 async function settle(choice, marks = []) {
@@ -106,26 +86,29 @@ async function close() {
     go(0);
     return say("This difference is open.");
   }
+  leaving = true;
   try {
     await outbox.empty();
     const { next } = await post(`/review/cases/${data.number}/close`, {});
     return location.assign(next ? `/cases/${next}` : "/");
   } catch (error) {
-    return say(error.message);
+    leaving = false;
+    return error.code === "idle" ? lock() : say(error.message);
   }
 }
 
 document.addEventListener("keydown", (event) => {
-  if (document.querySelector("dialog[open]") || event.target.closest?.("input, select, button, a")) return;
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (leaving || isTaken(event) || event.ctrlKey || event.metaKey || event.altKey) return;
   const actions = { n: () => go(1), p: () => go(-1), 3: settleOther, Enter: close, q: () => location.assign("/") };
   const action = event.key in CHOICES ? () => settle(CHOICES[event.key]) : actions[event.key];
   if (!action) return;
   event.preventDefault();
+  if (event.key === "Enter" && event.repeat) return;
   if (data.done && event.key !== "Enter") say("This note is settled.");
   else action();
 });
 
+releaseFocus();
 addEventListener("beforeunload", (event) => outbox.waiting.length && event.preventDefault());
 go(Math.max(0, rows.findIndex((row) => !settled.has(row.dataset.key))));
 document.body.dataset.ready = "case";

@@ -131,15 +131,20 @@ def add_decisions(change: Change, assignment: Assignment, decisions: Sequence[D]
     ]  # fmt: skip
     if rows:
         change.connection.execute(insert(schema.decisions), rows)
-    if seconds > 0:
-        total = assignment.seconds + min(seconds, MOST_SECONDS)
-        change.connection.execute(
-            update(schema.assignments).where(schema.assignments.c.id == assignment.id).values(seconds=total)
-        )
+    add_time(change, assignment, seconds)
     change.record(
         "decide", f"task {assignment.id}", decisions=len(rows), first=last + 1, hash=hash_decisions(rows)
     )  # fmt: skip
     return len(rows)
+
+
+def add_time(change: Change, assignment: Assignment, seconds: float) -> None:
+    """Add seconds of reading to the time of a task; more than MOST_SECONDS count as that many."""
+    if seconds > 0:
+        total = schema.assignments.c.seconds + min(seconds, MOST_SECONDS)
+        change.connection.execute(
+            update(schema.assignments).where(schema.assignments.c.id == assignment.id).values(seconds=total)
+        )
 
 
 def hash_decisions(rows: Iterable[Any]) -> str:

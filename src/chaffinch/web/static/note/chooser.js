@@ -1,4 +1,5 @@
 // Choose a type by its first letters.
+import { ask } from "./dialog.js";
 
 export function chooseLabel(labels, title) {
   const dialog = document.getElementById("chooser");
@@ -9,7 +10,7 @@ export function chooseLabel(labels, title) {
   input.value = "";
   document.getElementById("chooser-title").textContent = title;
 
-  const show = () => {
+  const show = (finish) => {
     const letters = input.value.trim().toLowerCase();
     const rank = ({ name }) => (name.toLowerCase().startsWith(letters) ? 0 : 1);
     found = labels.filter(({ name }) => name.toLowerCase().includes(letters)).sort((a, b) => rank(a) - rank(b));
@@ -26,35 +27,24 @@ export function chooseLabel(labels, title) {
     input.setAttribute("aria-activedescendant", found.length ? `choice-${position}` : "");
     list.children[position]?.scrollIntoView({ block: "nearest" });
   };
-  let resolve = null;
-  const finish = (name) => {
-    dialog.close();
-    resolve?.(name);
-    resolve = null;
-  };
-  input.oninput = () => {
-    position = 0;
-    show();
-  };
-  input.onkeydown = (event) => {
-    if (event.key === "ArrowDown") position = Math.min(position + 1, found.length - 1);
-    else if (event.key === "ArrowUp") position = Math.max(position - 1, 0);
-    else if (event.key === "Enter") {
+  const answer = ask(dialog, (finish) => {
+    input.oninput = () => {
+      position = 0;
+      show(finish);
+    };
+    input.onkeydown = (event) => {
+      if (event.key === "ArrowDown") position = Math.min(position + 1, found.length - 1);
+      else if (event.key === "ArrowUp") position = Math.max(position - 1, 0);
+      else if (event.key === "Enter") {
+        event.preventDefault();
+        if (found[position]) finish(found[position].name);
+        return;
+      } else return;
       event.preventDefault();
-      if (found[position]) finish(found[position].name);
-      return;
-    } else return;
-    event.preventDefault();
-    show();
-  };
-  dialog.onclose = () => {
-    resolve?.(null);
-    resolve = null;
-  };
-  show();
-  dialog.showModal();
-  input.focus();
-  return new Promise((done) => {
-    resolve = done;
+      show(finish);
+    };
+    show(finish);
   });
+  input.focus();
+  return answer;
 }

@@ -1,10 +1,6 @@
 // Keys and pointer of the note.
 
-// Whether a key belongs to a field, a link or an open dialog. A dialog that was closed may keep the focus for a while.
-function isTyping(target) {
-  const owner = target instanceof HTMLElement && target.closest("input, select, textarea, dialog, button, a");
-  return owner && (owner.closest("dialog")?.open ?? true);
-}
+import { isTaken, releaseFocus } from "./dialog.js";
 
 // Signs that need AltGr or Shift on some keyboards have a second key.
 const ALIASES = { ",": "[", ".": "]", ";": "{", ":": "}" };
@@ -41,11 +37,12 @@ export function bindKeys(station) {
     },
   };
   document.addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || isTyping(event.target) || document.querySelector("dialog[open]")) return;
+    if (isTaken(event)) return;
     station.noteKey();
     if ((event.ctrlKey || event.metaKey) && !event.getModifierState("AltGraph")) {
       if (event.key.toLowerCase() !== "z") return;
       event.preventDefault();
+      if (station.leaving) return;
       if (event.shiftKey) station.redo();
       else station.undo();
       return;
@@ -55,10 +52,10 @@ export function bindKeys(station) {
     const action = label ? () => station.setLabel(label.name) : actions[key];
     if (!action) return;
     event.preventDefault();
-    action(event);
+    if (station.leaving) station.say("The next note is on its way; this key did nothing.");
+    else if (key !== "Enter" || !event.repeat) action(event);
   });
-  const leave = ({ target }) => target.contains(document.activeElement) && document.activeElement.blur();
-  document.addEventListener("close", leave, { capture: true });
+  releaseFocus();
   bindPointer(station);
 }
 

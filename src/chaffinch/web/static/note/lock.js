@@ -12,12 +12,12 @@ export function watchIdle(onUnlock) {
   };
   for (const name of ["keydown", "pointerdown", "wheel"]) addEventListener(name, note, { passive: true, capture: true });
   const lock = () => {
-    if (dialog.open) return;
     document.body.classList.add("locked");
-    dialog.showModal();
+    if (!dialog.open) dialog.showModal();
   };
   setInterval(() => Date.now() - last > limit && lock(), 1000);
   dialog.addEventListener("cancel", (event) => event.preventDefault());
+  dialog.addEventListener("close", () => document.body.classList.contains("locked") && lock()); // a second Escape closes it
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     try {

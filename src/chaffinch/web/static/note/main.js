@@ -1,6 +1,7 @@
 // The page of a note: what is open, what the cursor is on, and what the keys do.
 import { Cursor } from "./cursor.js";
 import { chooseLabel } from "./chooser.js";
+import { ask, showRows } from "./dialog.js";
 import { bindKeys } from "./keys.js";
 import { watchIdle } from "./lock.js";
 import { findIdentical, Marks, newId } from "./marks.js";
@@ -11,12 +12,15 @@ import { Side } from "./side.js";
 import { Units } from "./units.js";
 
 const AWAY = 60; // seconds without a key after which the reader does not count as reading
+const PAUSE = 300; // milliseconds before the next note is made ready, or the note as released is asked for again
 
 class Station {
   constructor() {
     this.paper = new Paper(document.getElementById("text"));
     this.side = new Side();
-    this.prefetched = null;
+    this.leaving = false; // for the next note: until it is there, keys are for nothing
+    this.fetches = 0;
+    this.previews = 0;
     this.lastKey = performance.now();
     this.seconds = 0;
     this.lock = watchIdle(() => this.outbox.resume());
@@ -35,13 +39,14 @@ class Station {
     this.categories = new Map(task.labels.map(({ name, category }) => [name, category]));
     this.marks = new Marks(task.marks.map((mark) => this.units.markFromServer(mark)));
     this.lastLabel = task.labels[0].name;
+    this.applied = Promise.resolve();
     this.mode = "original";
     this.paper.element.className = "text original";
     this.paper.show(this.text, this.marks, this.categories);
     this.cursor = new Cursor(this.text, this.#tokens(task.tokens));
     this.outbox = new Outbox({
       name: `edits-${task.task}`,
-      send: (edits, head) => post(`/review/tasks/${task.task}/edits`, { edits, head, seconds: this.#takeSeconds() }),
+      send: (edits, head) => this.#sendSeconds(`/review/tasks/${task.task}/edits`, { edits, head }),
       onState: (state) => showState(document.getElementById("saved"), state),
       onOthers: (edits) => this.#takeOthers(edits),
       onLock: (code) => (code === "idle" ? this.lock() : location.assign("/login")),
@@ -72,16 +77,24 @@ class Station {
 
   #prefetch() {
     const { next } = this.task;
+    const turn = (this.fetches += 1);
     this.prefetched = null;
+    clearTimeout(this.fetching);
     if (!next) return;
-    const load = () => get(`/review/tasks/${next}`).then((task) => (this.prefetched = task), () => {});
-    setTimeout(load, 300);
+    const keep = (task) => turn === this.fetches && (this.prefetched = task); // an earlier answer may be out of date
+    this.fetching = setTimeout(() => get(`/review/tasks/${next}`).then(keep, () => {}), PAUSE);
   }
 
-  #takeSeconds() {
-    const seconds = this.seconds;
-    this.seconds = 0;
-    return Math.round(seconds * 10) / 10;
+  // Send a message with the time of reading since the last one; what does not arrive counts with the next.
+  async #sendSeconds(path, content) {
+    const seconds = Math.round(this.seconds * 10) / 10;
+    this.seconds -= seconds;
+    try {
+      return await post(path, { ...content, seconds: Math.max(0, seconds) });
+    } catch (error) {
+      this.seconds += seconds;
+      throw error;
+    }
   }
 
   noteKey() {
@@ -158,6 +171,10 @@ class Station {
     for (const mark of [...edit.removed, ...edit.added]) this.paper.redraw(mark.start, mark.end);
     this.outbox.add(this.units.editToServer(edit));
     this.side.counts(this);
+    if (this.mode !== "original") {
+      clearTimeout(this.previewing);
+      this.previewing = setTimeout(() => this.mode !== "original" && this.#showReleased(), PAUSE);
+    }
     return true;
   }
 
@@ -203,7 +220,8 @@ class Station {
     if (!mark) return this.say("No span here.");
     const words = this.text.slice(mark.start, mark.end);
     const marks = this.marks.list.filter((one) => one.label === mark.label && this.text.slice(one.start, one.end) === words);
-    return this.ask("Remove in this note", [{ key: "1", words: `${marks.length} in this note`, do: () => this.edit("remove", marks, []) }]);
+    const row = { key: "1", words: `${marks.length} in this note`, do: () => this.edit("remove", marks, []) };
+    return this.ask("Remove in this note", [row]);
   }
 
   setLabel(label) {
@@ -232,8 +250,9 @@ class Station {
     return this.edit("resize", [mark], [moved], { move: moved.start });
   }
 
-  // The same words elsewhere: the counts come first.
+  // The same words elsewhere: the counts come first. Keys belong to the question from the first moment on.
   async everywhere() {
+    const { task, outbox } = this;
     const [start, end] = this.stretch;
     const label = this.mark?.label ?? this.lastLabel;
     const words = this.text.slice(start, end);
@@ -241,90 +260,108 @@ class Station {
     const own = this.mark ? [] : [[start, end]];
     const places = [...own, ...here.filter(([a]) => a !== own[0]?.[0])];
     const added = places.map(([a, b]) => ({ start: a, end: b, label, confirmed: true, score: 1, source: "reader" }));
-    await this.outbox.empty();
     const stretch = { start: this.units.toPoint(start), end: this.units.toPoint(end) };
-    const counts = await post(`/review/tasks/${this.task.task}/identical`, stretch).catch(() => null);
     const inNote = () => added.length && this.edit("apply", [], added, { move: start });
-    const beyond = (scope) => async () => {
+    const beyond = (scope) => () => {
       inNote();
-      await this.outbox.empty();
       const mark = this.units.markToServer({ start, end, label, confirmed: true, score: 1, source: "reader" });
-      const done = await post(`/review/tasks/${this.task.task}/apply`, { id: newId(), mark, scope });
-      this.say(`Marked ${added.length} here; suggested ${done.places} in ${done.notes} other notes.`);
+      this.applied = this.#applyBeyond(task, outbox, { id: newId(), mark, scope }, added.length);
     };
+    const rows = [
+      { key: "1", words: `${added.length} more in this note`, do: inNote },
+      { key: "2", words: "and of this patient: counting …", ready: false, do: beyond("patient") },
+      { key: "3", words: "and all your notes: counting …", ready: false, do: beyond("project") },
+    ];
+    const show = this.ask(`“${words.slice(0, 60)}” as ${label}`, rows);
     const rest = (count) => `${count.places} in ${count.notes} other notes${count.done ? ` (${count.done} in notes you closed stay as they are)` : ""}`;
-    const rows = [{ key: "1", words: `${added.length} more in this note`, do: inNote }];
-    if (counts) {
-      rows.push({ key: "2", words: `and of this patient: ${rest(counts.patient)}`, do: beyond("patient") });
-      rows.push({ key: "3", words: `and all your notes: ${rest(counts.project)}`, do: beyond("project") });
+    try {
+      await outbox.empty();
+      const counts = await post(`/review/tasks/${task.task}/identical`, stretch);
+      Object.assign(rows[1], { words: `and of this patient: ${rest(counts.patient)}`, ready: true });
+      Object.assign(rows[2], { words: `and all your notes: ${rest(counts.project)}`, ready: true });
+    } catch (error) {
+      for (const row of rows.slice(1)) row.words = `other notes cannot be counted: ${error.message}`;
     }
-    this.ask(`“${words.slice(0, 60)}” as ${label}`, rows);
+    show();
   }
 
+  async #applyBeyond(task, outbox, message, here) {
+    try {
+      await outbox.empty();
+      const done = await post(`/review/tasks/${task.task}/apply`, message);
+      this.say(`Marked ${here} here; suggested ${done.places} in ${done.notes} other notes.`);
+    } catch (error) {
+      this.say(error.message);
+    }
+    if (this.task === task) this.#prefetch(); // the next note may have a suggestion more
+  }
+
+  // Ask a question with rows to choose from; returns a function that shows the words of the rows again.
   ask(title, rows) {
     const dialog = document.getElementById("everywhere");
     document.getElementById("everywhere-title").textContent = title;
-    const choose = (row) => {
-      dialog.close();
-      row.do();
-    };
-    document.getElementById("scopes").replaceChildren(...rows.map((row) => {
-      const button = document.createElement("button");
-      const key = document.createElement("kbd");
-      key.textContent = row.key;
-      button.append(key, ` ${row.words}`);
-      button.addEventListener("click", () => choose(row));
-      const item = document.createElement("li");
-      item.append(button);
-      return item;
-    }));
-    dialog.onkeydown = (event) => {
-      const row = rows.find((one) => one.key === event.key);
-      if (row) {
-        event.preventDefault();
-        choose(row);
-      }
-    };
-    dialog.showModal();
+    let show = () => {};
+    const chosen = ask(dialog, (finish) => {
+      show = showRows(dialog, document.getElementById("scopes"), rows, finish);
+    });
+    chosen.then((row) => row?.do());
+    return show;
   }
 
   // Original, as released, both.
   async changeView() {
     const modes = ["original", "released", "both"];
     this.mode = modes[(modes.indexOf(this.mode) + 1) % modes.length];
-    if (this.mode === "released") {
-      this.say("Preparing the note as it would be released …");
-      await this.outbox.empty();
-      try {
-        const { places } = await post(`/review/tasks/${this.task.task}/preview`, {});
-        const convert = ([start, end, words]) => [`${this.units.fromPoint(start)}-${this.units.fromPoint(end)}`, words];
-        this.paper.places = new Map(places.map(convert));
-      } catch (error) {
-        this.mode = "original";
-        return this.say(error.message);
-      }
-      this.paper.redrawAll();
-    }
+    if (this.mode !== "released") return this.#showMode();
+    this.say("Preparing the note as it would be released …");
+    return this.#showReleased();
+  }
+
+  #showMode() {
     this.paper.element.className = `text ${this.mode}`;
     this.point({ quiet: true });
-    return this.say({ original: "Original text.", released: "As released.", both: "Original and as released." }[this.mode]);
+    this.say({ original: "Original text.", released: "As released.", both: "Original and as released." }[this.mode]);
+  }
+
+  // Show what a release would write, unless another note is open or it is asked for again when the answer comes.
+  async #showReleased() {
+    const { task, outbox } = this;
+    const turn = (this.previews += 1);
+    const isLate = () => this.task !== task || turn !== this.previews;
+    try {
+      await outbox.empty();
+      const { places } = await post(`/review/tasks/${task.task}/preview`, {});
+      if (isLate()) return;
+      const convert = ([start, end, words]) => [`${this.units.fromPoint(start)}-${this.units.fromPoint(end)}`, words];
+      this.paper.places = new Map(places.map(convert));
+    } catch (error) {
+      if (isLate()) return;
+      this.mode = "original";
+      this.#showMode();
+      this.say(error.message);
+      return;
+    }
+    this.paper.redrawAll();
+    this.#showMode();
   }
 
   async done() {
+    const { task } = this;
     const open = this.marks.open;
-    if (this.task.done) return this.next(this.task.next);
-    if (open.length) {
+    if (open.length && !task.done) {
       this.goTo(open[0].start);
       return this.say(`${open.length} suggestions are open; accept or remove them.`);
     }
-    this.noteKey();
+    this.leaving = true;
+    delete document.body.dataset.ready;
     try {
+      await this.applied;
       await this.outbox.empty();
-      const { next, after } = await post(`/review/tasks/${this.task.task}/done`, {});
+      const { next, after } = task.done ? task : await this.#sendSeconds(`/review/tasks/${task.task}/done`, {});
       return await this.next(next, after);
     } catch (error) {
-      if (error.code === "idle") return this.lock();
-      return this.say(error.message);
+      this.#arrive();
+      return error.code === "idle" ? this.lock() : this.say(error.message);
     }
   }
 
@@ -337,19 +374,25 @@ class Station {
     history.pushState(null, "", `/notes/${number}`);
     this.show(ready);
     performance.measure("next-note", "next");
-    document.body.dataset.ready = String(number);
-    return undefined;
+    return this.#arrive();
+  }
+
+  #arrive() {
+    this.leaving = false;
+    document.body.dataset.ready = String(this.task.task);
   }
 
   async reopen() {
-    if (!this.task.done || this.task.locked) return this.say(this.task.locked ? "This note is closed." : "This note is open.");
+    const { task } = this;
+    if (!task.done || task.locked) return this.say(task.locked ? "This note is closed." : "This note is open.");
     try {
-      await post(`/review/tasks/${this.task.task}/reopen`, {});
+      await post(`/review/tasks/${task.task}/reopen`, {});
     } catch (error) {
       return this.say(error.message);
     }
-    this.task.done = false;
-    this.side.show(this.task);
+    task.done = false;
+    if (this.task !== task) return undefined;
+    this.side.show(task);
     return this.say("Open again.");
   }
 

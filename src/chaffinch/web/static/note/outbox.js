@@ -4,6 +4,7 @@
 const FIRST_WAIT = 300; // milliseconds after a failure
 const LONGEST_WAIT = 8000;
 const MOST = 200; // edits in one message
+const LOCKED = "locked"; // stopped until the password is given
 
 export class Outbox {
   constructor({ name, send, onState, onOthers, onLock }) {
@@ -24,9 +25,10 @@ export class Outbox {
     queueMicrotask(() => this.flush());
   }
 
-  // Resolves when everything is acknowledged.
+  // Resolves when everything is acknowledged; rejects if the server refuses some of it.
   empty() {
     if (!this.waiting.length) return Promise.resolve();
+    if (this.stopped && this.stopped !== LOCKED) return Promise.reject(new Error(`not saved: ${this.stopped}`));
     this.flush();
     return new Promise((resolve, reject) => this.settled.push({ resolve, reject }));
   }
@@ -63,7 +65,7 @@ export class Outbox {
 
   #fail(error) {
     if (error.code === "idle" || error.code === "no_session") {
-      this.stopped = "locked";
+      this.stopped = LOCKED;
       this.onLock(error.code);
     } else if (error.status && error.status < 500 && error.status !== 429) {
       this.stopped = error.message; // the server refused it: sending it again would change nothing
@@ -89,7 +91,7 @@ export class Outbox {
 export function showState(element, { waiting, stopped, failed }) {
   const state = stopped ? "stopped" : failed ? "offline" : waiting ? "saving" : "saved";
   const words = {
-    stopped: stopped === "locked" ? "locked" : `not saved: ${stopped}`,
+    stopped: stopped === LOCKED ? "locked" : `not saved: ${stopped}`,
     offline: `no connection, ${waiting} waiting`,
     saving: `saving ${waiting}`,
     saved: "saved",

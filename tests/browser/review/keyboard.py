@@ -1,0 +1,39 @@
+"""Keys on the pages of the station, and states of a page that tests wait for."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+# Keys pressed one after the other before any queued event or answer comes: promises go on, nothing else does.
+_TYPE_AHEAD = """async (keys) => {
+  for (const key of keys) {
+    const dialog = document.querySelector("dialog[open]");
+    const target = dialog?.querySelector("input") ?? dialog ?? document.body;
+    target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    for (let turn = 0; turn < 9; turn += 1) await null;
+  }
+}"""
+# Queued events are dispatched before a timer of later fires.
+_LET_EVENTS_COME = "() => new Promise((done) => setTimeout(() => requestAnimationFrame(() => setTimeout(done, 0)), 0))"
+
+
+def press(page: Page, *keys: str) -> None:
+    """Press keys; each is handled by the page before the next."""
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def type_ahead(page: Page, *keys: str) -> None:
+    """Press keys so fast that nothing that the page queued comes between them; then let it come."""
+    page.evaluate(_TYPE_AHEAD, list(keys))
+    page.evaluate(_LET_EVENTS_COME)
+
+
+def ready(page: Page) -> None:
+    """Wait until a note is open and its keys work; while the page goes to the next one it is not ready."""
+    page.wait_for_selector("body[data-ready]")
+
+
+def settled(page: Page) -> None:
+    """Wait until everything is acknowledged; the key of an edit has said before that it is not."""
+    expect(page.locator("#saved")).to_have_attribute("data-state", "saved", timeout=15_000)
