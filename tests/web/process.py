@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-WAIT = 120  # seconds; models load and kernels compile on a busy computer
+WAIT = 900  # seconds after which something hangs; models load and kernels compile, and a busy computer takes minutes
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class Server:
 def serving(folder: Path, *arguments: str) -> Iterator[Server]:
     """Start `chaffinch serve` on a free port, and end it afterwards."""
     errors = folder / "stderr"
-    command = [sys.executable, "-X", "dev", "-m", "chaffinch", "serve", "--api-only", "--port", "0", *arguments]
+    command = [sys.executable, "-X", "dev", "-m", "chaffinch", "serve", "--api-only", "--port", "0"]
+    command += [*arguments, *([] if "--timeout" in arguments else ["--timeout", str(WAIT)])]
     environment = {**os.environ, "XDG_STATE_HOME": str(folder), "PYTHONWARNINGS": "default"}
     with errors.open("wb") as stream, subprocess.Popen(command, env=environment, stderr=stream) as process:
         try:
@@ -51,8 +53,6 @@ def serving(folder: Path, *arguments: str) -> Iterator[Server]:
 
 def _wait_for(errors: Path, process: subprocess.Popen[bytes]) -> str:
     """Return the address that the server prints."""
-    import time
-
     until = time.monotonic() + WAIT
     while time.monotonic() < until and process.poll() is None:
         for line in errors.read_text().splitlines(keepends=True):

@@ -21,10 +21,11 @@ from typing import Any
 
 import msgspec
 
+from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import NumberedDocument, Released, Withheld, reason, release, withhold
 from chaffinch.deid.release.units import read_unit
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.jobs.job import ReleaseJob
+from chaffinch.jobs.job import OptionNames, ReleaseJob
 from chaffinch.jobs.run import WorkItem, key_of
 from chaffinch.jobs.sealed import SealedRecords
 from chaffinch.jobs.work import BatchWork
@@ -155,7 +156,10 @@ class Gathered:
             with_patient += readable and origin.group is not None
             digest = hashlib.blake2b(patient.encode("utf-8", "surrogatepass"), digest_size=_PATIENT).digest()
             self._units.add(digest + unit.number.to_bytes(8, "big"), self._digest(loaded) + self.codec.encode(loaded))
-        _check_patients(self._job, notes, with_patient)
+        job = self._job
+        check_patients(
+            job.release.policy, notes, with_patient, names=job.option_names, each_note=job.each_note_a_patient
+        )
 
     def _look(self, unit: Unit) -> tuple[Unit, Origin, bool]:
         """Note a unit's origin; return the unit with its content in memory, its origin, and whether it can be read."""
@@ -198,15 +202,17 @@ def _fill_batches(groups: Iterable[Sequence[WorkItem[bytes]]]) -> Iterator[list[
         yield batch
 
 
-def _check_patients(job: ReleaseJob, notes: int, with_patient: int) -> None:
-    """Raise ConfigError if the policy needs patients and notes have none, or if they must have none and some do."""
-    policy, names = job.release.policy, job.option_names
-    if job.each_note_a_patient and with_patient:
+def check_patients(policy: Policy, notes: int, with_patient: int, *, names: OptionNames, each_note: bool) -> None:
+    """Raise ConfigError if the policy needs patients and notes have none, or `each_note` is set and some have one.
+
+    `each_note`: the caller says that every note is of another patient. `names` are the caller's names of options.
+    """
+    if each_note and with_patient:
         raise ConfigError(
             f"{names.each_note} says that no two notes are of one patient, but {with_patient:,} of {notes:,} notes "
             "name a patient; leave it out"
         )
-    if policy.needs_secret and with_patient < notes and not job.each_note_a_patient:
+    if policy.needs_secret and with_patient < notes and not each_note:
         raise ConfigError(
             f"policy {policy.name} draws surrogates or shifts dates by patient, and {notes - with_patient:,} of "
             f"{notes:,} notes have no patient: give {names.group_by}, or {names.each_note} if every note is of another "

@@ -16,7 +16,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from chaffinch.errors import ChaffinchError, DataError, LimitError, MissingExtraError, outcome
+from chaffinch.errors import ChaffinchError, ConfigError, DataError, LimitError, MissingExtraError, outcome
 
 LOG = logging.getLogger("chaffinch.web")
 JSON = "application/json"
@@ -24,6 +24,7 @@ JSON = "application/json"
 # What a client is answered for statuses of the router; its own words could repeat the path.
 _ROUTER = {404: ("not_found", "no such path"), 405: ("method_not_allowed", "this path does not take this method")}
 _BUSY = 429
+_CONFLICT = 409
 
 
 class Problem(Exception):  # noqa: N818  (the words of RFC 9457)
@@ -39,6 +40,12 @@ def busy(seconds: int) -> Problem:
     """Return a Problem (429) with advice to try again after these seconds."""
     message = f"the server is busy; try again in {seconds} s"
     return Problem(_BUSY, "busy", message, {"retry-after": str(seconds)})
+
+
+def conflict(error: ConfigError | DataError) -> Problem:
+    """Return a Problem (409) for a request that fits its description and contradicts itself or what the server has."""
+    worded = problem_of(error, "")
+    return Problem(_CONFLICT, worded.code, worded.message)
 
 
 def new_id() -> str:

@@ -113,7 +113,10 @@ def test_the_default_secret_is_taken_where_the_policy_needs_one(folder: Path, ap
     ("body", "words"),
     [
         ({"policy": "i2b2-surrogate", "documents": [{"text": "x", "patient": "p"}]}, "needs a secret"),
-        ({"policy": "i2b2-surrogate", "secret": "site", "documents": [{"text": "x"}]}, "have none"),
+        (
+            {"policy": "i2b2-surrogate", "secret": "site", "documents": [{"text": "x"}]},
+            "no patient: give patient",
+        ),
         ({"secret": "other", "documents": [{"text": "x"}]}, "no secret of this name"),
         ({"policy": "other", "documents": [{"text": "x"}]}, "no policy of this name"),
         ({"model": "names", "documents": [{"text": "x"}]}, "finds no identifiers"),
@@ -134,7 +137,7 @@ def test_the_default_secret_is_taken_where_the_policy_needs_one(folder: Path, ap
 )
 def test_what_cannot_be_released_is_refused_in_words(app: Any, body: Any, words: str) -> None:
     answer = call(app, "POST", f"{API}/deidentify", json=body)
-    assert answer.status_code in (400, 404, 409, 422)
+    assert answer.status_code == (404 if "of this name" in words else 409)
     assert words in answer.json()["error"]
 
 
@@ -154,6 +157,15 @@ def test_aggregate_joins_votes(app: Any) -> None:
     assert [(span["start"], span["end"]) for span in answer["documents"][0]["spans"]] == [(7, 23)]
     refused = call(app, "POST", f"{API}/aggregate", json={"documents": [document]})
     assert (refused.status_code, refused.json()["error"]) == (422, "give a model or a rule, and not both")
+    outside = {"text": "copper", "votes": {"a": [{"start": 5, "end": 9, "label": "D"}]}}
+    assert call(app, "POST", f"{API}/aggregate", json={"rule": "union", "documents": [outside]}).status_code == 409
+
+
+def test_a_whole_number_may_have_a_point_and_no_other_number_is_one(app: Any) -> None:
+    body = {"model": "names", "document": {"text": "Dr. Ford came."}, "top": 3}
+    assert post(app, "/explain", {**body, "top": 3.0}) == post(app, "/explain", body)
+    for top in (3.5, "3", 1e300, True):
+        assert call(app, "POST", f"{API}/explain", json={**body, "top": top}).status_code == 422
 
 
 def test_relate_finds_what_the_extractor_finds(app: Any, folder: Path) -> None:

@@ -8,10 +8,12 @@ from functools import partial
 from itertools import count
 from typing import Any
 
+from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import Release, Released, Withheld
 from chaffinch.errors import ConfigError
-from chaffinch.jobs.batches import release_units
+from chaffinch.jobs.batches import check_patients, release_units
 from chaffinch.jobs.date_order import settle_date_order
+from chaffinch.jobs.job import OptionNames
 from chaffinch.jobs.work import BatchWork
 from chaffinch.text import Document
 from chaffinch.text.formats import Unit
@@ -23,6 +25,7 @@ from chaffinch.web.api.work import Work, WorkQueue
 from chaffinch.web.settings import Limits
 
 DEFAULT_SECRET = "default"  # noqa: S105  (a name)
+_FIELDS = OptionNames("patient", "each_document_a_patient")  # of a request, in messages
 _requests = count()
 
 
@@ -43,7 +46,7 @@ class Deidentify:
         secret_name = request.secret
         if secret_name is None and policy.needs_secret and DEFAULT_SECRET in engine.secrets:
             secret_name = DEFAULT_SECRET
-        check_patients(request, needed=policy.needs_secret)
+        check_names(request, policy)
         characters = check_sizes(request.documents, self.limits)
         units = units_of(request.documents, is_keyed=secret_name is not None)
         release = Release(policy, engine.secret(secret_name), date_order=request.date_order)
@@ -68,20 +71,13 @@ class Deidentify:
         )
 
 
-def check_patients(request: types.DeidentifyRequest, *, needed: bool) -> None:
+def check_names(request: types.DeidentifyRequest, policy: Policy) -> None:
     """Raise ConfigError if patients (or ids in their place) are needed but missing, contradict, or ids repeat."""
     documents = request.documents
-    without = sum(each.patient is None for each in documents)
-    if request.each_document_a_patient and without < len(documents):
-        raise ConfigError(
-            "each_document_a_patient says that no two documents are of one patient, but some name one; leave it out"
-        )
-    if needed and without and not request.each_document_a_patient:
-        raise ConfigError(
-            f"the policy draws surrogates or shifts dates by patient, and {without:,} of {len(documents):,} documents "
-            "have none: give patient, or each_document_a_patient if every document is of another patient"
-        )
-    if needed and without and any(each.id is None for each in documents):
+    with_patient = sum(each.patient is not None for each in documents)
+    alone = request.each_document_a_patient
+    check_patients(policy, len(documents), with_patient, names=_FIELDS, each_note=alone)
+    if policy.needs_secret and alone and any(each.id is None for each in documents):
         raise ConfigError("with each_document_a_patient surrogates are drawn by id, and documents have none; give id")
     ids = [each.id for each in documents if each.id is not None]
     if len(set(ids)) < len(ids):

@@ -11,7 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from chaffinch.web.problems import JSON, Problem, answer
+from chaffinch.errors import ConfigError, DataError, LimitError
+from chaffinch.web.problems import JSON, Problem, answer, conflict
 
 PREFIX = "/api/v1"
 
@@ -21,7 +22,8 @@ class Endpoint:
     """A path with its method, types and function.
 
     `answer` gets the decoded body (None for GET) and returns a value of the type `result`, or a Response if `result` is
-    str. `is_open`: no token is asked. `docs` is a paragraph for the OpenAPI document.
+    str. `is_open`: no token is asked. `docs` is a paragraph for the OpenAPI document, and
+    `example` a body.
     """
 
     path: str
@@ -32,6 +34,7 @@ class Endpoint:
     is_open: bool = False
     media_type: str = JSON
     docs: str = ""
+    example: Any = None
 
     @property
     def route(self) -> Route:
@@ -41,7 +44,12 @@ class Endpoint:
         async def respond(request: Request) -> Response:
             """Decode the body, call the endpoint's function, and answer with its result as JSON."""
             body = None if decoder is None else await read_body(request, decoder)
-            result = await self.answer(body)
+            try:
+                result = await self.answer(body)
+            except LimitError:
+                raise
+            except (ConfigError, DataError) as error:  # the body fits its description, or it would not have come so far
+                raise conflict(error) from None
             return result if isinstance(result, Response) else answer(result)
 
         return Route(PREFIX + self.path, respond, methods=[self.method])
@@ -57,13 +65,34 @@ async def read_body(request: Request, decoder: msgspec.json.Decoder[Any]) -> Any
 def decode(content: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
     """Return JSON decoded into a type; raise Problem that says where it does not fit, and never what is there."""
     try:
-        return decoder.decode(content)
+        return _decode_strictly(content, decoder)
     except msgspec.ValidationError as error:
         raise Problem(422, "invalid", describe_misfit(str(error))) from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise Problem(400, "not_json", "the body is no JSON in UTF-8") from None
     except RecursionError:
         raise Problem(400, "not_json", "the body is nested too deeply") from None
+
+
+def _decode_strictly(content: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
+    """Return JSON decoded into a type; a number like 5.0 is a whole number, as JSON Schema has it."""
+    try:
+        return decoder.decode(content)
+    except msgspec.ValidationError as error:
+        if "got `float`" not in str(error):
+            raise
+    return msgspec.convert(_whole_numbers(msgspec.json.decode(content)), decoder.type)
+
+
+def _whole_numbers(value: Any) -> Any:
+    """Return a JSON value with every float that is a whole number as an int."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_whole_numbers(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _whole_numbers(each) for key, each in value.items()}
+    return value
 
 
 def describe_misfit(message: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ from chaffinch.relations.documents import DocumentExtractor
 from chaffinch.relations.entities.extractor import Extractor
 from chaffinch.relations.joint.extractor import JointExtractor
 from chaffinch.relations.storage import AnyExtractor
-from chaffinch.text import Document
+from chaffinch.text import Document, Span
 from chaffinch.weak import WeakTagger
 from chaffinch.weak.aggregate import FittedAggregator
 from chaffinch.web.problems import Problem
@@ -29,6 +30,7 @@ _EXTRACTORS = (Extractor, JointExtractor, DocumentExtractor)
 
 RULES = "rules"  # the name of the detector without a model
 _WARM_UP = "Seen by Dr. Ann Penn on 3 March 1998; phone 617-555-0134."  # invented
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +73,17 @@ class Engine:
         return cls(models, policies, secrets, chosen, settings.policy)
 
     def warm_up(self) -> None:
-        """Run every detector and tagger once on a small text, so that kernels and lists are ready for requests."""
+        """Run every model once on a small text, so that kernels and lists are ready: a request has not the time."""
         note = Document.make(_WARM_UP, id="warm-up")
         for model in self.models.values():
-            if isinstance(model, HybridDetector | Tagger):
+            if isinstance(model, Tagger):
+                list(model.annotate([note], confidence=True))
+            elif isinstance(model, HybridDetector | WeakTagger):
                 list(model.annotate([note]))
+            elif isinstance(model, _EXTRACTORS):
+                ends = [(token.start(), token.end()) for token in _WORD.finditer(_WARM_UP)]
+                spans = [Span(*where, label) for where, label in zip(ends, model.schema.types, strict=False)]
+                list(model.annotate([note.with_layer("gold", spans)]))
 
     def detector(self, name: str | None) -> HybridDetector:
         """Return the loaded detector of this name, the first one for None; raise Problem if there is none."""

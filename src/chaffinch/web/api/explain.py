@@ -27,7 +27,7 @@ async def explain_document(do: Operations, request: types.ExplainRequest) -> typ
     if not isinstance(model, HybridDetector | Tagger):
         raise Problem(409, "wrong_model", "this model explains nothing; choose a detector or a tagger")
     if isinstance(model, HybridDetector) and request.span is not None:
-        raise Problem(422, "invalid", "a detector explains all that it finds; leave out span")
+        raise Problem(409, "wrong_model", "a detector explains all that it finds; leave out span")
     characters = check_sizes([request.document], do.limits)
 
     def run(_: Sequence[Any]) -> list[list[Explanation]]:

@@ -121,7 +121,7 @@ def with_recall(find: HybridDetector, recall: float | None) -> HybridDetector:
     if recall is None or recall == find.recall:
         return find
     if not find.model.taggers:
-        raise Problem(422, "invalid", "recall sets the dial of a model, and rules have none; leave it out")
+        raise Problem(409, "wrong_model", "recall sets the dial of a model, and rules have none; leave it out")
     find.model.dial.at(recall)
     return replace(find, recall=recall)
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from chaffinch.web.api import types
+from chaffinch.web.api import examples, types
 from chaffinch.web.api.deidentify import Deidentify
 from chaffinch.web.api.endpoints import PREFIX, Endpoint
 from chaffinch.web.api.explain import explain_document
@@ -30,10 +30,10 @@ the others are released."""
 _TAG = """Find the spans of a tagger, with their confidence."""
 _AGGREGATE = """Join the votes of sources: by a fitted aggregator, or by a rule."""
 _RELATE = """Extract relations between entities."""
-
 _EXPLAIN = """Explain why spans were found.
 
 Offsets alone, unless `with_text` asks for the words."""
+_MODELS = """List the models, policies and secrets by name."""
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -46,19 +46,20 @@ class Health(msgspec.Struct, frozen=True):
 def service_endpoints(do: Operations) -> tuple[Endpoint, ...]:
     """Return the endpoints that detect, de-identify, tag, aggregate, relate and explain."""
     release = Deidentify(do.engine, do.queue, do.limits)
-    return (
-        Endpoint("/detect", "POST", do.detect, types.SpanAnswer, types.DetectRequest, docs=_DETECT),
-        Endpoint("/deidentify", "POST", release, types.DeidentifyAnswer, types.DeidentifyRequest, docs=_DEIDENTIFY),
-        Endpoint("/tag", "POST", do.tag, types.SpanAnswer, types.TagRequest, docs=_TAG),
-        Endpoint("/aggregate", "POST", do.aggregate, types.SpanAnswer, types.AggregateRequest, docs=_AGGREGATE),
-        Endpoint("/relate", "POST", do.relate, types.RelateAnswer, types.RelateRequest, docs=_RELATE),
-        Endpoint(
-            "/explain", "POST", partial(explain_document, do), types.ExplainAnswer, types.ExplainRequest, docs=_EXPLAIN
-        ),
-        Endpoint(
-            "/models", "GET", do.models, types.ModelsAnswer, docs="List the models, policies and secrets by name."
-        ),
+    explain = partial(explain_document, do)
+    bodies = (
+        ("/detect", do.detect, types.SpanAnswer, types.DetectRequest, _DETECT, examples.DETECT),
+        ("/deidentify", release, types.DeidentifyAnswer, types.DeidentifyRequest, _DEIDENTIFY, examples.DEIDENTIFY),
+        ("/tag", do.tag, types.SpanAnswer, types.TagRequest, _TAG, examples.TAG),
+        ("/aggregate", do.aggregate, types.SpanAnswer, types.AggregateBody, _AGGREGATE, examples.AGGREGATE),
+        ("/relate", do.relate, types.RelateAnswer, types.RelateRequest, _RELATE, examples.RELATE),
+        ("/explain", explain, types.ExplainAnswer, types.ExplainRequest, _EXPLAIN, examples.EXPLAIN),
     )
+    posts = [
+        Endpoint(path, "POST", answer, result, body, docs=docs, example=example)
+        for path, answer, result, body, docs, example in bodies
+    ]
+    return (*posts, Endpoint("/models", "GET", do.models, types.ModelsAnswer, docs=_MODELS))
 
 
 def api_section(metrics: Metrics, endpoints: Sequence[Endpoint] = ()) -> Section:

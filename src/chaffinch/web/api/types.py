@@ -146,6 +146,16 @@ class AggregateRequest(_In, frozen=True, kw_only=True):
     rule: Literal["union", "token-vote", "span-vote", "longest-span"] | None = None
 
 
+# A model or a rule, and not both: of two fields, one is a string and the other null or missing.
+_MODEL_OR_RULE = {
+    "oneOf": [
+        {"required": [given], "properties": {given: {"type": "string"}, other: {"type": "null"}}}
+        for given, other in (("model", "rule"), ("rule", "model"))
+    ]
+}
+AggregateBody: TypeAlias = Annotated[AggregateRequest, Meta(extra_json_schema=_MODEL_OR_RULE)]
+
+
 class EntityDocument(_In, frozen=True, kw_only=True):
     """A document and its entities, between which relations are looked for."""
 
