@@ -25,8 +25,8 @@ from chaffinch.deid.keys import Secret
 from tests.attacks.sizes import DRILL, sized
 from tests.web.process import WAIT, Server, serving
 
-NAMES = "aggregate deidentify detect explain health metrics models openapi.json relate tag".split()
 POSTS = "aggregate deidentify detect explain relate tag".split()
+NAMES = sorted([*POSTS, *"docs docs/icon.svg docs/style.css health metrics models openapi.json".split()])
 EXAMPLES = sized(10, 300)  # requests of each path and kind
 # The same requests each day; a drill draws others every time.
 SEED = () if DRILL else ("--seed", "1")

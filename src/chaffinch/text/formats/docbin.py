@@ -20,7 +20,7 @@ import msgspec
 from chaffinch.errors import DataError, MissingExtraError
 from chaffinch.text.document import Document
 from chaffinch.text.formats import jsonl
-from chaffinch.text.formats._shared.json_records import default_id, note_numbers
+from chaffinch.text.formats._shared.json_records import default_id, note_numbers, span_record
 from chaffinch.text.formats.base import Capabilities, Entry, ReadOptions, WriteOptions
 from chaffinch.text.formats.units import Record, Unit, record_units
 from chaffinch.text.span import Span, find_overlap
@@ -178,7 +178,7 @@ def _spans(spans: Iterable[Any], attributes: Any) -> list[dict[str, Any]]:
     found = list(spans)
     scores, sources = (attributes.get(name) for name in ("scores", "sources"))
     return [
-        jsonl.span_record(
+        span_record(
             Span(
                 each.start_char,
                 each.end_char,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -33,13 +33,16 @@ _REFUSALS = {
 }
 _NO_TOKEN = 401
 _WITHOUT_BODY = (_NO_TOKEN, 403, 405, 421, 500)
-_HEADERS = {  # that answers of a status have, beside the request's id
+_Headers: TypeAlias = dict[str, tuple[str, dict[str, Any]]]  # descriptions and schemas by name
+_HEADERS: dict[int, _Headers] = {  # that answers of a status have, beside the request's id
     401: {"WWW-Authenticate": ("The scheme that is asked for.", {"type": "string"})},
     405: {"Allow": ("The methods that the path takes.", {"type": "string"})},
     429: {"Retry-After": ("Seconds to wait.", {"type": "integer", "minimum": 1})},
     503: {"Retry-After": ("Seconds to wait.", {"type": "integer", "minimum": 1})},
 }
-_EVERY_ANSWER = {REQUEST_ID: ("The id of the request, which the server's log has for failures.", {"type": "string"})}
+_EVERY_ANSWER: _Headers = {
+    REQUEST_ID: ("The id of the request, which the server's log has for failures.", {"type": "string"})
+}
 
 
 def openapi(endpoints: Sequence[Endpoint]) -> dict[str, Any]:

@@ -16,7 +16,9 @@ from chaffinch.web.api.endpoints import PREFIX, Endpoint
 from chaffinch.web.api.explain import explain_document
 from chaffinch.web.api.openapi import openapi
 from chaffinch.web.api.operations import Operations
+from chaffinch.web.api.reference import ICON, STYLE, reference, static_file
 from chaffinch.web.metrics import MEDIA_TYPE, Metrics
+from chaffinch.web.problems import JSON
 from chaffinch.web.sections import Section
 
 _DETECT = """Find identifiers.
@@ -77,21 +79,36 @@ def api_section(metrics: Metrics, endpoints: Sequence[Endpoint] = ()) -> Section
         """Answer with the OpenAPI document."""
         return document
 
-    every = (
-        Endpoint("/health", "GET", health, Health, is_open=True, docs="Tell that the service answers."),
+    async def show(_: None) -> Response:
+        """Answer with the reference page."""
+        return Response(page, media_type="text/html")
+
+    async def show_style(_: None) -> Response:
+        """Answer with the style sheet of the reference page."""
+        return Response(static_file(STYLE), media_type="text/css")
+
+    async def show_icon(_: None) -> Response:
+        """Answer with the icon of the reference page."""
+        return Response(static_file(ICON), media_type="image/svg+xml")
+
+    opened = (
+        ("/health", health, Health, JSON, "Tell that the service answers."),
+        ("/openapi.json", describe, dict[str, Any], JSON, "Return the description of this interface."),
+        ("/docs", show, str, "text/html", "Show this interface as a page."),
+        (STYLE, show_style, str, "text/css", "Return the style sheet of the page."),
+        (ICON, show_icon, str, "image/svg+xml", "Return the icon of the page."),
+    )
+    every = [
+        Endpoint(path, "GET", answer, result, is_open=True, media_type=media_type, docs=docs)
+        for path, answer, result, media_type, docs in opened
+    ]
+    every.append(
         Endpoint(
             "/metrics", "GET", counts, str, media_type="text/plain", docs="Return counts and times, for Prometheus."
-        ),
-        Endpoint(
-            "/openapi.json",
-            "GET",
-            describe,
-            dict[str, Any],
-            is_open=True,
-            docs="Return the description of this interface.",
-        ),
-        *endpoints,
+        )
     )
+    every += endpoints
     document = openapi(every)
+    page = reference(document, PREFIX)
     open_paths = frozenset(PREFIX + each.path for each in every if each.is_open)
     return Section("api", (PREFIX,), [each.route for each in every], open_paths)
