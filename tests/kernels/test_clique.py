@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from chaffinch.errors import ConfigError, DataError, InfeasibleError
 from chaffinch.kernels import Clique, beliefs, best_labels, clique, loopy_beliefs
+from chaffinch.kernels.label_counts import CountCells
 from tests.kernels import oracle
 
 close = np.testing.assert_allclose
@@ -60,6 +61,27 @@ def test_counting_reaches_sizes_that_listing_cannot() -> None:
     flipped = best.labels.copy()
     flipped[7] = (flipped[7] + 1) % 3
     assert made.score(flipped) <= best.score
+
+
+@given(shapes)
+@settings(max_examples=30, deadline=None)
+def test_cells_are_all_label_counts_by_total_and_lead_to_one_more(shape: tuple[int, int, int]) -> None:
+    m, C, _ = shape
+    cells = CountCells.of(m, C)
+    assert cells.sizes.tolist() == [math.comb(i + C - 1, C - 1) for i in range(m + 1)]  # so that work is m^C / C!
+    assert cells.counts.sum(axis=0).tolist() == [m] * cells.sizes[m]
+    assert len({*map(tuple, cells.counts.T.tolist())}) == cells.sizes[m]
+    for o in range(m):
+        for label in range(C - 1):
+            grown = cells.counts[: C - 1, cells.following(o, label)] - cells.counts[: C - 1, : cells.sizes[o]]
+            assert (grown == np.eye(C - 1, dtype=int)[:, [label]]).all()
+
+
+def test_scores_of_any_range_are_summed() -> None:
+    made = Clique(np.array([[0.0, 900.0], [-np.inf, 0.0], [900.0, 0.0]] * 6), 2000.0 * np.eye(2))
+    found = beliefs(made)
+    close(found.labels[:, 1], 1.0, rtol=0, atol=1e-12)  # the second of three allows no other label
+    close(found.log_z, made.score(np.ones(18, np.int64)), rtol=0, atol=1e-6)
 
 
 def test_one_confident_occurrence_carries_the_other() -> None:

@@ -174,7 +174,7 @@ def _inside_words(text: str) -> NDArray[np.bool_]:
 @cache
 def _alphanumeric() -> NDArray[np.bool_]:
     """Return a table of whether each code point is a letter or digit, cached."""
-    return np.fromiter((chr(code).isalnum() for code in range(0x110000)), np.bool_, 0x110000)
+    return np.asarray(np.strings.isalnum(np.arange(0x110000, dtype="<u4").view("<U1")), np.bool_)
 
 
 def _leftmost_longest(matches: Matches) -> Matches:

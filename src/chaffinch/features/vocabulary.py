@@ -76,7 +76,8 @@ class Vocabulary:
         size = observe._table_size(len(self.keys))  # more than twice as many
         table, values, out = np.zeros(size, np.uint64), np.empty(size, np.int32), np.empty(len(self.keys), np.int32)
         _keys.intern(self.keys, table, values, out)
-        rows = np.cumsum([0, *COUNT[self.kinds]], dtype=np.int32)
+        rows = np.zeros(len(self.keys) + 1, np.int32)
+        np.cumsum(COUNT[self.kinds], out=rows[1:])
         for name, value in (("rows", rows), ("table", table), ("values", values)):
             object.__setattr__(self, name, value)
 

@@ -7,20 +7,18 @@ sum_o unary[o, y_o] + sum_{o<p} pairwise[y_o, y_p] / (m - 1); the factor 1/(m - 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from chaffinch.errors import ConfigError, DataError, InfeasibleError
+from chaffinch.kernels.label_counts import CountCells, best_by_counts, sum_by_counts
 from chaffinch.kernels.lattice import Floats, Ints, _potentials
 
 ENUMERATE = 20_000  # labellings enumerated at most; a larger clique uses label counts, or mean field
 COUNT_CELLS = 1 << 24  # cells of all tables over label counts, at most: 128 MiB of float64
 ROUNDS = 20  # iterations of mean field; with more, the marginals are nearer to its fixed point
 GAIN = 1e-12  # a change that improves the score by no more than this is taken for rounding, and ends the climb
-
-Reduce = Callable[[Floats, Floats], Floats]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,64 +203,18 @@ def _countable(clique: Clique) -> bool:
     return clique.pairwise.ndim == 2 and C * np.log(m + 1) <= np.log(COUNT_CELLS)
 
 
-def _shift(table: Floats, label: int) -> Floats:
-    """Return the table shifted to one more of the label; the last label has no axis, as the others determine it."""
-    if label == table.ndim:
-        return table
-    moved = np.full_like(table, -np.inf)
-    front: tuple[slice, ...] = (slice(None),) * label
-    moved[(*front, slice(None, -1))] = table[(*front, slice(1, None))]
-    return moved
-
-
-def _count_tables(clique: Clique, reduce: Reduce) -> list[Floats]:
-    """Return m + 1 tables: table i is the best or total score of occurrences i to m, given label counts before i."""
-    m, C = clique.unary.shape
-    counts = np.indices((m + 1,) * (C - 1))
-    counts = np.concatenate([counts, m - counts.sum(axis=0, keepdims=True)])
-    table = _count_scores(clique, counts)
-    tables = [np.where(counts[-1] >= 0, table, -np.inf)]
-    for unary in clique.unary[::-1]:
-        grown = np.full_like(table, -np.inf)
-        for label in range(C):
-            grown = reduce(grown, unary[label] + _shift(tables[0], label))
-        tables.insert(0, grown)
-    return tables
-
-
 def _count_beliefs(clique: Clique) -> Beliefs:
     """Return the exact log partition and marginals of a clique with shared potentials, by label counts."""
-    m, C = clique.unary.shape
-    tables = _count_tables(clique, np.logaddexp)
-    zero = (0,) * (C - 1)
-    log_z = _feasible(float(tables[0][zero]))
-    labels = np.zeros((m, C))
-    before = np.full_like(tables[0], -np.inf)
-    before[zero] = 0.0
-    flip = (slice(None, None, -1),) * (C - 1)
-    for o in range(m):
-        grown = np.full_like(before, -np.inf)
-        for label in range(C):
-            joint = before + clique.unary[o, label] + _shift(tables[o + 1], label)
-            labels[o, label] = np.exp(np.logaddexp.reduce(joint, axis=None) - log_z)
-            taken = before + clique.unary[o, label]
-            grown = np.logaddexp(grown, _shift(taken[flip], label)[flip])
-        before = grown
-    return Beliefs(log_z, labels, exact=True)
+    cells = CountCells.of(*clique.unary.shape)
+    log_z, labels = sum_by_counts(clique.unary, _count_scores(clique, cells.counts), cells)
+    return Beliefs(_feasible(log_z), labels, exact=True)
 
 
 def _count_labels(clique: Clique) -> Labelling:
     """Return the exact best labelling of a clique with shared potentials, by label counts."""
-    m, C = clique.unary.shape
-    tables = _count_tables(clique, np.maximum)
-    counts, labels = np.zeros(C, np.int64), np.zeros(m, np.int64)
-    score = _feasible(float(tables[0][(0,) * (C - 1)]))
-    for o in range(m):
-        after = counts + np.eye(C, dtype=np.int64)
-        worth = [clique.unary[o, label] + tables[o + 1][tuple(after[label, :-1])] for label in range(C)]
-        labels[o] = int(np.argmax(worth))
-        counts = after[labels[o]]
-    return Labelling(score, labels, exact=True)
+    cells = CountCells.of(*clique.unary.shape)
+    score, labels = best_by_counts(clique.unary, _count_scores(clique, cells.counts), cells)
+    return Labelling(_feasible(score), labels, exact=True)
 
 
 def _field(clique: Clique, q: Floats) -> Floats:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from chaffinch.errors import ConfigError, DataError
+
+_PLACE = attrgetter("start", "end", "label")  # the order of spans, compared in C
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -74,13 +77,34 @@ def resolve(spans: Iterable[Span], rule: str = "longest") -> tuple[Span, ...]:
     if rule not in _RANKS:
         raise ConfigError(f"unknown overlap rule {rule!r}; choose one of {', '.join(OVERLAP_RULES)}")
     rank = _RANKS[rule]
-    by_rank = sorted(spans, key=lambda s: (*rank(s), s.start, -s.end, s.label))
+    kept: list[Span] = []
+    for cluster in overlap_clusters(spans):
+        kept += cluster if len(cluster) == 1 else _resolve_cluster(cluster, rank)
+    return tuple(kept)
+
+
+def overlap_clusters(spans: Iterable[Span]) -> Iterator[list[Span]]:
+    """Yield the spans, sorted, in groups such that no two of different groups overlap; nothing if there are none."""
+    cluster: list[Span] = []
+    furthest = 0
+    for span in sorted(spans, key=_PLACE):
+        if cluster and span.start >= furthest:
+            yield cluster
+            cluster = []
+        cluster.append(span)
+        furthest = max(furthest, span.end)
+    if cluster:
+        yield cluster
+
+
+def _resolve_cluster(spans: Iterable[Span], rank: Callable[[Span], tuple[float, ...]]) -> list[Span]:
+    """Return, sorted, each span that overlaps none of a better rank that stays."""
     kept: list[Span] = []  # sorted and free of overlaps, so only the neighbours can be in the way
-    for span in by_rank:
+    for span in sorted(spans, key=lambda s: (*rank(s), s.start, -s.end, s.label)):
         index = bisect_left(kept, span)
         if not any(span.overlaps(other) for other in kept[max(0, index - 1) : index + 1]):
             kept.insert(index, span)
-    return tuple(kept)
+    return kept
 
 
 @dataclass(frozen=True, slots=True, order=True)

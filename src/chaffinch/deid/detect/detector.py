@@ -22,7 +22,7 @@ from chaffinch.deid.detect import recall_dial as dial
 from chaffinch.deid.detect import token_scores as detect_soft
 from chaffinch.deid.detect.admission import KnownIdentifiers
 from chaffinch.deid.detect.class_doubt import class_layer, wider_class
-from chaffinch.deid.detect.merge import is_code, merge_by_rank, trim_punctuation, vote_spans, widen
+from chaffinch.deid.detect.merge import is_code, merge_by_rank, overlaps_any, trim_punctuation, vote_spans, widen
 from chaffinch.deid.detect.model import Model, load, upper_if_caseless
 from chaffinch.deid.detect.recall_dial import DialSample
 from chaffinch.deid.detect.token_scores import Claim, Flags, TokenIndex
@@ -74,6 +74,7 @@ class HybridDetector:
     name: str = "rules"
     layer: str = LAYER
     lists: WordLists = field(default_factory=word_lists, repr=False)
+    _digests: list[str] = field(default_factory=list, init=False, repr=False)  # computed once: it reads the whole model
 
     @property
     def model_digest(self) -> str:
@@ -96,11 +97,14 @@ class HybridDetector:
     @property
     def digest(self) -> str:
         """Return a hash of model, settings and the user's lists. Never publish it: it confirms guessed phrases."""
+        if self._digests:
+            return self._digests[0]
         model = [self.model.taggers, self.model.dial.to_dict(), self.model.rules, self.model.overrules]
         voice = self.model.context
         model += [] if voice is None else [voice.describe(), voice.reader.state()]
         lists = [self.allow, self.deny, self.known, self.types, self.lists.language, self.lists.hidden]
-        return fingerprint([model, self.recall, lists, self.by_patient, self.layer])
+        self._digests.append(fingerprint([model, self.recall, lists, self.by_patient, self.layer]))
+        return self._digests[0]
 
     def __call__(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Yield the documents in order, each with the layer of identifiers; an old layer of that name is replaced."""
@@ -361,12 +365,15 @@ def _is_short_number(word: str) -> bool:
 
 
 def _may_repeat(text: str, span: Span, terms: Sequence[Span]) -> bool:
-    """Tell whether a repeat is a name or code of 3 or more characters, not in lower case, over no protected term."""
+    """Tell whether a repeat is a name or code of 3 or more characters, not in lower case, over no protected term.
+
+    The terms are sorted and do not overlap.
+    """
     if not _label_repeats(span.label):
         return False
     words = text[span.start : span.end]
     plain = len(words) < SHORTEST or (words.islower() and words.isalpha())
-    return not plain and not any(map(span.overlaps, terms))
+    return not plain and not overlaps_any(span, terms)
 
 
 def _recurs(docs: Sequence[Document], layer: str, common: frozenset[str]) -> bool:

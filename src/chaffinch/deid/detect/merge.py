@@ -10,8 +10,9 @@ from operator import attrgetter
 
 from chaffinch.deid.kinds import kind_of
 from chaffinch.text import Span, resolve
+from chaffinch.text.span import overlap_clusters
 
-_offsets = attrgetter("start", "end")
+_by_place = attrgetter("start", "end", "label")  # the order of spans, compared in C
 
 
 def merge_by_rank(ranks: Iterable[Iterable[Span]]) -> list[Span]:
@@ -29,7 +30,8 @@ def merge_by_rank(ranks: Iterable[Iterable[Span]]) -> list[Span]:
         rank = list(spans)
         if not rank:
             continue
-        out = [span for cluster in _clusters(rank) for span in _cover(cluster, [])] if not out else _cover(rank, out)
+        clusters = overlap_clusters(rank)
+        out = _cover(rank, out) if out else [span for cluster in clusters for span in _cover(cluster, [])]
     return out
 
 
@@ -88,30 +90,19 @@ def _overlap_finder(spans: Sequence[Span]) -> Callable[[Span], list[Span]]:
     return find
 
 
-def _clusters(spans: Iterable[Span]) -> Iterator[list[Span]]:
-    """Yield the spans, sorted, in groups such that no two of different groups overlap; [] once if there are none."""
-    cluster: list[Span] = []
-    furthest = 0
-    for span in sorted(spans, key=_offsets):
-        if cluster and span.start >= furthest:
-            yield cluster
-            cluster = []
-        cluster.append(span)
-        furthest = max(furthest, span.end) if len(cluster) > 1 else span.end
-    yield cluster
-
-
 def _cover(rank: Sequence[Span], before: Sequence[Span]) -> list[Span]:
     """Return `before` plus the parts of the rank's spans outside it, longest first, without overlap, sorted."""
+    if not before and len(rank) == 1:
+        return list(rank)
     if not before and all(span.start == rank[0].start and span.end == rank[0].end for span in rank):
         return [min(rank, key=lambda span: (-span.score, span.label))]
-    whole = [span for span in rank if not _overlaps_any(span, before)]
-    kept = sorted([*before, *resolve(whole, "longest")])
+    whole = [span for span in rank if not overlaps_any(span, before)] if before else rank
+    kept = sorted([*before, *resolve(whole, "longest")], key=_by_place)
     if len(kept) == len(before) + len(rank):
         return kept  # all of them stayed whole
-    out = sorted([*kept, *resolve(subtract_spans(rank, kept), "longest")])
+    out = sorted([*kept, *resolve(subtract_spans(rank, kept), "longest")], key=_by_place)
     while rest := subtract_spans(rank, out):
-        out = sorted([*out, *resolve(rest, "longest")])
+        out = sorted([*out, *resolve(rest, "longest")], key=_by_place)
     return out
 
 
@@ -166,7 +157,7 @@ def _pieces(span: Span, kept: Sequence[Span], ends: Sequence[int]) -> Iterator[S
         yield replace(span, start=start)
 
 
-def _overlaps_any(span: Span, kept: Sequence[Span]) -> bool:
+def overlaps_any(span: Span, kept: Sequence[Span]) -> bool:
     """Tell whether a span overlaps one of the kept spans, which are sorted and do not overlap."""
     after = bisect_left(kept, span.end, key=attrgetter("start"))
     return after > 0 and kept[after - 1].end > span.start

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels.lattice import Floats, Ints
@@ -205,12 +204,14 @@ def fit_by_group(
 
 def _promise(hits: Floats, gold: Floats, notes: int) -> float:
     """Return a lower bound of the recall over `UNSEEN` more groups, from hits and identifiers (G,) of measured ones."""
+    from scipy.special import betaincinv  # slow to import, and needed for learning alone
+
     G, total = len(gold), float(gold.sum())
     recall = float(hits.sum()) / total
     wider = 1.0 + G / UNSEEN  # the spread of the mean of measured groups, and of that of unseen ones
     spread = G / (G - 1) * float(((hits - recall * gold) ** 2).sum()) / total**2
     size = min(recall * (1.0 - recall) / spread, total) / wider if spread > 0 else notes / wider
-    return float(beta.ppf(1.0 - CONFIDENCE, recall * size, (1.0 - recall) * size + 1.0)) if recall > 0 else 0.0
+    return float(betaincinv(recall * size, (1.0 - recall) * size + 1.0, 1.0 - CONFIDENCE)) if recall > 0 else 0.0
 
 
 def _level(levels: Floats, hits: Ints, ends: Ints, wanted: float, base: int) -> float:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import betaln, digamma, gammaln, polygamma
 
 from chaffinch.kernels.lattice import Floats
@@ -85,6 +84,8 @@ def update_by_tables(counts: Floats, sticks: Sticks, alpha: float, alpha_t: floa
 
 def update_by_bound(log_rows: Floats, sticks: Sticks, alpha: float, alpha_t: float) -> Sticks:
     """Update by W2: maximise the surrogate bound; log_rows (R, K) are E log of the rows that lead into the tag."""
+    from scipy.optimize import minimize  # slow to import, and needed for learning alone
+
     R, u = len(log_rows), log_rows.sum(axis=0)
 
     def loss(x: Floats) -> tuple[float, Floats]:
@@ -120,6 +121,8 @@ def _surrogate_gradient(sticks: Sticks, R: int, u: Floats, alpha: float, alpha_t
 
 def update_by_point(log_rows: Floats, sticks: Sticks, alpha: float, alpha_t: float) -> Sticks:
     """Update by W3: the best point for v, exact coordinate ascent; log_rows (R, K) as for `update_by_bound`."""
+    from scipy.optimize import minimize  # slow to import, and needed for learning alone
+
     R, u = len(log_rows), log_rows.sum(axis=0)
 
     def loss(x: Floats) -> tuple[float, Floats]:
