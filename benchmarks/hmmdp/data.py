@@ -17,6 +17,7 @@ from typing import Literal
 
 import chaffinch as cf
 from chaffinch import Document, Span
+from chaffinch.models.hmmdp.rules import Rules
 from chaffinch.text.formats import ReadOptions
 from chaffinch.text.formats.walk import entries
 
@@ -29,7 +30,7 @@ PATIENTS = 100, 60  # generated: to train on, to test on
 NOTES_EACH = 6
 _TAG = re.compile(r'<([A-Z]+) [^<>]*?\bTYPE="([^"]+)"')
 
-Corpus = Literal["meddocan", "grascco", "aci", "synth"]
+Corpus = Literal["meddocan", "grascco", "aci", "synth", "notes", "i2b2"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Sample:
     fold: int = 0  # for GraSCCo and aci-phi: the fold that is tagged
     notes: int = 0
     draw: int = 0
+    folder: str = ""  # of a corpus in the layout of i2b2 2014
 
 
 def documents(data: Path, sample: Sample) -> tuple[list[Document], list[Document]]:
@@ -54,6 +56,10 @@ def documents(data: Path, sample: Sample) -> tuple[list[Document], list[Document
 def _both(data: Path, sample: Sample) -> tuple[list[Document], list[Document]]:
     if sample.corpus == "synth":
         return _generated()
+    if sample.corpus in ("notes", "i2b2"):
+        from benchmarks.hmmdp import tables
+
+        return tables.read_own() if sample.corpus == "notes" else tables.read_layout(Path(sample.folder))
     if sample.corpus == "meddocan":
         train = _meddocan(data / TRAIN)
         if sample.split == "test":
@@ -108,6 +114,8 @@ def categories(data: Path, corpus: Corpus) -> Mapping[str, str]:
     if corpus == "grascco":
         labels = {span.label for doc in _grascco(data / "grascco-phi") for span in doc.layer("gold")}
         return {label: label.partition("_")[0] for label in labels}
+    if corpus in ("notes", "i2b2"):
+        return dict(Rules.i2b2().categories)
     seen: Counter[tuple[str, str]] = Counter()
     for file in entries(data / (TRAIN if corpus == "meddocan" else ACI)):
         if file.suffix == ".xml":

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from benchmarks.hmmdp.scores import Change, Scores
+from chaffinch.evaluate.results import Score
 
 COLUMNS = (
-    "system", "label", "P", "R", "F1", "interval", "strict F1", "strict interval", "leaked", "of", "binary P",
-    "train CPU s", "tokens per CPU s", "MB", "RSS MB", "absent",
+    "table", "system", "label", "P", "R", "F1", "interval", "strict F1", "strict interval", "leaked", "of", "binary P",
+    "published", "train CPU s", "tokens per CPU s", "MB", "RSS MB", "absent",
 )  # fmt: skip
 DIGITS = {"train CPU s": 1, "tokens per CPU s": 0, "MB": 2, "RSS MB": 0}
 
@@ -41,6 +42,12 @@ def labels(name: str, found: Scores) -> Iterator[Row]:
             yield {"system": f"{name}, by {kind}", "label": label, "of": one.gold, **values}
 
 
+def values(score: Score) -> Row:
+    """Precision, recall, F1 and its interval."""
+    row = {"P": round(score.precision, 4), "R": round(score.recall, 4), "F1": round(score.f1, 4)}
+    return row | ({"interval": _edges(*score.f1_interval)} if score.f1_interval else {})
+
+
 def difference(name: str, token: Change, strict: Change, leaked: int) -> Row:
     """The differences in F1, and that in leaked tokens."""
     return {
@@ -51,8 +58,10 @@ def difference(name: str, token: Change, strict: Change, leaked: int) -> Row:
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
-    """The rows with every column; a dash where there is nothing to say."""
-    return [{key: row.get(key, "-") for key in COLUMNS} for row in rows]
+    """The rows with every column that one of them has; a dash where there is nothing to say."""
+    held = list(rows)
+    used = [key for key in COLUMNS if any(key in row for row in held)]
+    return [{key: row.get(key, "-") for key in used} for row in held]
 
 
 def _edges(low: float, high: float) -> str:

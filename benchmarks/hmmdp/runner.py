@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -14,22 +13,19 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from benchmarks._folder import ROOT, Folder
 from benchmarks.hmmdp.data import Sample, documents
 from benchmarks.hmmdp.peers import PIP
 from benchmarks.hmmdp.worker import FOUND, Job, Result, System, key
 from chaffinch import Document, Soft, Span
 from chaffinch.errors import ConfigError
 
-ROOT = Path(__file__).resolve().parents[2]
 
-
-class Runner:
-    """The fits of one run of the benchmark, kept in a folder that goes when it ends."""
+class Runner(Folder):
+    """The fits of one run of the benchmark, kept in a folder that goes when it ends: `with Runner(data) as runner`."""
 
     def __init__(self, data: Path) -> None:
-        self.data = data.resolve()
-        self._temporary = tempfile.TemporaryDirectory()
-        self.folder = Path(self._temporary.name)
+        super().__init__(data)
         self.documents = lru_cache(maxsize=8)(lambda sample: documents(self.data, sample))
 
     def absent(self, system: System) -> str:

@@ -35,6 +35,7 @@ class Scores:
     binary: Score  # tokens, in any span or in none
     by_category: Mapping[str, Score]  # tokens
     by_type: Mapping[str, Score]  # tokens
+    types: Score  # tokens
 
     @property
     def leaked(self) -> int:
@@ -58,7 +59,14 @@ def score(gold: Sequence[Document], found: Sequence[Document], table: Table) -> 
         as_categories(gold, "gold", table), as_categories(found, FOUND, table),
         scheme="token", layer="gold", predicted_layer=FOUND,
     )  # fmt: skip
-    return Scores(coarse.micro, fine["strict"].micro, fine["binary"].micro, coarse.labels, fine["token"].labels)
+    return Scores(
+        coarse.micro,
+        fine["strict"].micro,
+        fine["binary"].micro,
+        coarse.labels,
+        fine["token"].labels,
+        fine["token"].micro,
+    )
 
 
 def change(

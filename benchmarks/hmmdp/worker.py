@@ -21,12 +21,13 @@ import chaffinch as cf
 from benchmarks.hmmdp import rules
 from benchmarks.hmmdp.data import Sample, as_categories, categories, digest, documents
 from benchmarks.hmmdp.peers import CRF
-from chaffinch import Document, Tagger
+from chaffinch import Alignment, Document, Tagger
 
 ROUNDS = 3
 SLOW = 30.0  # CPU seconds of a reading that is not repeated; the first also loads compiled kernels
 FOUND = "found"
-LANGUAGES = {"meddocan": "es", "grascco": "de", "aci": "en", "synth": "en"}  # packs of word lists
+LANGUAGES = {"meddocan": "es", "grascco": "de"}  # packs of word lists; else English
+ALIGNED = "aligned"  # in place of a decoder: the same model, one answer for a word of a patient
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +40,15 @@ class System:
     labels: Literal["types", "categories"] = "types"  # what it learns; types then follow by rules
     posteriors: bool = False
     decode: str = ""  # not trained: the same model, decoded otherwise
+    align: bool = False  # learns alignment too, from readings by taggers that saw other patients
 
     def config(self, corpus: str = "meddocan") -> Any:
         """The config for a corpus; AttributeError, TypeError or ConfigError say that there is no such thing."""
         method = getattr(cf, self.method)
         made = getattr(method, self.start)() if self.start else method()
-        language = {"language": LANGUAGES[corpus]} if any(one.name == "language" for one in fields(made)) else {}
+        language = (
+            {"language": LANGUAGES.get(corpus, "en")} if any(one.name == "language" for one in fields(made)) else {}
+        )
         return replace(made, private=False, **{**language, **self.fields})  # public notes; `bench deid` has its price
 
     def but(self, **changed: Any) -> System:
@@ -115,7 +119,8 @@ def ours(job: Job, sample: Sample) -> None:
     else:
         learnt, fine = train, None
     config, path = job.system.config(sample.corpus), folder / f"{name}.cfm"
-    tagger, seconds = spent(lambda: cf.train(learnt, config, layer="gold"))
+    align = Alignment("recall") if job.system.align else None
+    tagger, seconds = spent(lambda: cf.train(learnt, config, layer="gold", align=align))
     tagger.save(path)
     tagger = cf.load(path)
     tokens, memory = sum(len(doc.tokens) for doc in test), rss()
@@ -126,6 +131,9 @@ def ours(job: Job, sample: Sample) -> None:
         keep_posteriors(folder / f"{name}.npz", list(tagger.posteriors(test, name=FOUND)))
     costs = {"train CPU s": seconds, "tokens per CPU s": rate, "MB": path.stat().st_size / 1e6, "RSS MB": memory}
     keep(folder / name, found, costs)
+    if align is not None:
+        docs, rate = readings(lambda: list(tagger.annotate(test, layer=FOUND, align="recall")), tokens)
+        keep(folder / key(replace(job.system, decode=ALIGNED), sample), docs, {**costs, "tokens per CPU s": rate})
     for decoder in job.decoders:
         other = _decoding(tagger, decoder)
         found, rate = readings(lambda: list(other.annotate(test, layer=FOUND)), tokens)  # noqa: B023  (used at once)

@@ -18,6 +18,7 @@ from benchmarks.papers import pages
 from benchmarks.tagger.benchmark import Options
 from chaffinch.errors import ConfigError
 
+TAKES_CORPUS = True  # with --corpus
 COLUMNS = (
     "paper", "table", "system", "corpus", "labelled by", "label", "rate", "epochs", "P", "P interval", "R",
     "R interval", "F1", "AUC", "interval", "published", "CPU s", "peak MB", "features", "estimate", "truth",
@@ -38,10 +39,11 @@ class Paper:
     page: str
     benchmark: str
     parts: tuple[str, ...]
+    on_corpus: str = ""  # the part that takes a corpus of the user's, if there is one
 
 
 PAPERS = {
-    "P0": Paper("HMM-DP", "hmmdp.md", "hmmdp", ("published", "align")),
+    "P0": Paper("HMM-DP", "hmmdp.md", "hmmdp", ("tables", "published", "align"), "tables"),
     "P1": Paper("CHMM-ALT", "chmm.md", "weak", ("chmm", "alternate")),
     "P2": Paper("phrase HMM", "phrasehmm.md", "relations", ("published", "rates", "distant", "roles", "candidates")),
     "P3": Paper("class HMM", "classhmm.md", "classhmm", ("published", "ieer", "kappa", "semi")),
@@ -57,21 +59,26 @@ class Part:
     only: str | None
     split: str
     seeds: int
+    corpus: Path | None = None
 
 
 def run(options: Options) -> dict[str, Any]:
     """All publications, or the one asked for."""
     if options.only not in (None, *PAPERS):
         raise ConfigError(f"unknown publication {options.only!r}; choose one of {', '.join(PAPERS)}")
-    if options.data is None:
+    corpus: Path | None = getattr(options, "corpus", None)
+    if corpus is not None and not (options.only and PAPERS[options.only].on_corpus):
+        able = ", ".join(name for name, paper in PAPERS.items() if paper.on_corpus)
+        raise ConfigError(f"--corpus is for one publication, with --only: {able}")
+    if options.data is None and corpus is None:
         raise ConfigError("this benchmark needs the corpora; name their folder with --data or CHAFFINCH_DATA")
     rows: list[dict[str, Any]] = []
     bars: list[dict[str, Any]] = []
     for name in PAPERS if options.only is None else (options.only,):
         paper = PAPERS[name]
         module = importlib.import_module(f"benchmarks.{paper.benchmark}.benchmark")
-        for part in paper.parts:
-            found = module.run(Part(options.data, part, options.split, options.seeds))
+        for part in paper.parts if corpus is None else (paper.on_corpus,):
+            found = module.run(Part(options.data, part, options.split, options.seeds, corpus))
             rows += [row_of(name, part, row) for row in found["rows"]]
             bars += found["bars"]
         rows += [

@@ -198,3 +198,32 @@ def test_integer_tags_work_in_train_tag_and_evaluate(tmp_path: Path, capsys: pyt
     cf.write(cf.read(out), tmp_path / "native.jsonl", format="jsonl")
     said = run(capsys, "train", tmp_path / "native.jsonl", "-o", model, *setting, code=2)[1]
     assert "--tag-names" in said  # there are no such tags in it
+
+
+def test_categories_are_scored_in_place_of_types(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gold = [
+        Document.make("Ann of Rome", id=str(n), layers={"gold": [Span(0, 3, "DOCTOR"), Span(7, 11, "CITY")]})
+        for n in range(3)
+    ]
+    cf.write(gold, tmp_path / "gold.jsonl")
+    found = [doc.with_layer("gold", [Span(0, 3, "PATIENT"), Span(7, 11, "NAME")]) for doc in gold]
+    cf.write(found, tmp_path / "p.jsonl")
+    both = tmp_path / "gold.jsonl", tmp_path / "p.jsonl"
+    result, _ = run(capsys, "evaluate", *both, "--scheme", "token", "--categories")
+    assert set(result["token"]["labels"]) == {"NAME", "LOCATION"}
+    assert result["token"]["labels"]["NAME"]["recall"] == 1.0
+    assert result["token"]["micro"]["precision"] == 0.5
+    result, _ = run(capsys, "evaluate", *both, "--scheme", "token")
+    assert result["token"]["micro"]["precision"] == 0.0
+    assert (
+        "official schemes score types" in run(capsys, "evaluate", *both, "--scheme", "i2b2", "--categories", code=2)[1]
+    )
+    assert "unknown scheme" in run(capsys, "evaluate", *both, "--scheme", "i2b", "--categories", code=2)[1]
+
+
+def test_labels_without_a_category_are_refused_and_not_repeated(
+    other_labels: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = run(capsys, "evaluate", *other_labels, "--categories", code=2)[1]
+    assert "1 of 3 labels" in said
+    assert "MISC" not in said

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from chaffinch.text.sentences import line_offsets, sentence_offsets
+from chaffinch.text.sentences import line_offsets, sentence_offsets, stop_offsets
 from chaffinch.text.tokens import token_offsets
 from tests.text.strategies import TEXTS
 
@@ -55,3 +55,23 @@ def test_sentences_hold_every_token_once_in_order(text: str) -> None:
 def test_lines_are_sentences_on_request() -> None:
     text = "one two\r\n\r\nthree\nfour."
     assert [text[a:b] for a, b in line_offsets(text, token_offsets(text))] == ["one two", "three", "four."]
+
+
+@given(TEXTS)
+def test_stops_and_lines_only_cut_sentences_further(text: str) -> None:
+    tokens = token_offsets(text)
+    given_sentences = sentence_offsets(text, tokens)
+    found = stop_offsets(text, tokens, given_sentences)
+    of = {
+        t: s
+        for s, (a, b) in enumerate(given_sentences.tolist())
+        for t, (x, _) in enumerate(tokens.tolist())
+        if a <= x < b
+    }
+    finer = {t: s for s, (a, b) in enumerate(found.tolist()) for t, (x, _) in enumerate(tokens.tolist()) if a <= x < b}
+    assert of.keys() == finer.keys()
+    brk = "\r" if "\n" not in text else "\n"
+    for t in range(1, len(tokens)):
+        before, after = tokens[t - 1], tokens[t]
+        cut = of[t] != of[t - 1] or text[before[0] : before[1]] == "." or brk in text[before[1] : after[0]]
+        assert (finer[t] != finer[t - 1]) == cut

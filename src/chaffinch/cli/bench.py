@@ -33,6 +33,7 @@ class Options:
     split: str
     seeds: int
     size: int | None = None
+    corpus: Path | None = None
 
 
 def bench_command(
@@ -43,6 +44,9 @@ def bench_command(
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, where training is random.")] = 1,
     size: Annotated[
         int | None, typer.Option(min=1, help="Invented notes, where there are: fewer, a quicker look.")
+    ] = None,
+    corpus: Annotated[
+        Path | None, typer.Option(help="Folder of a corpus of yours, where a benchmark takes one: papers, hmmdp.")
     ] = None,
     json: frame.Json = False,
     config: frame.Config = None,
@@ -60,7 +64,10 @@ def bench_command(
         raise ConfigError(f"unknown benchmark {name!r}; choose one of {', '.join(known)}")
     sys.path.insert(0, str(root))
     module = f"benchmarks.{name}.benchmark" if (root / "benchmarks" / name).is_dir() else f"benchmarks.{name}"
-    result = importlib.import_module(module).run(Options(data, only, split, seeds, size))
+    benchmark = importlib.import_module(module)
+    if corpus is not None and not getattr(benchmark, "TAKES_CORPUS", False):
+        raise ConfigError(f"the benchmark {name} takes no --corpus; leave it out")
+    result = benchmark.run(Options(data, only, split, seeds, size, corpus))
     result = {"name": name, "versions": _versions(), "machine": _machine(), **result}
     results = root / "benchmarks" / "results"
     results.mkdir(exist_ok=True)

@@ -11,7 +11,8 @@ import typer
 
 from chaffinch.cli import frame
 from chaffinch.errors import ConfigError, DataError, GateError
-from chaffinch.evaluate import SCHEMES, Pairs, compare_pairs, html, pair, score
+from chaffinch.evaluate import SCHEMES, TABLES, Pairs, compare_pairs, html, pair, score, to_categories
+from chaffinch.evaluate.scoring import table_names
 from chaffinch.text import Document
 from chaffinch.text.formats import ReadOptions, by_name, read
 from chaffinch.text.formats.base import atomic_output, write_text
@@ -43,6 +44,10 @@ def evaluate_command(
             help="Score a label of PRED as this label of GOLD; O leaves it out. Several times.",
         ),
     ] = [],  # noqa: B006  (typer copies it)
+    categories: Annotated[
+        bool,
+        typer.Option("--categories", help="Score categories of identifiers: NAME in place of DOCTOR and PATIENT."),
+    ] = False,
     from_: Annotated[str | None, typer.Option("--from", help="Format of GOLD.")] = None,
     pred_from: Annotated[str | None, typer.Option(help="Format of PRED.")] = None,
     documents: frame.Documents = None,
@@ -69,9 +74,12 @@ def evaluate_command(
     frame.check_page(report, gold, predicted)
     if with_text and report is None:
         raise ConfigError("--with-text is for the report; give --html FILE, or leave it out")
+    if categories and any(TABLES[name].official for name in table_names(scheme)):
+        raise ConfigError("--categories is for strict, relaxed, token, exact and binary; official schemes score types")
     labels = _parse_map(label_map)
     inputs = _Inputs((gold, predicted), (from_, pred_from), documents, tag_names, max_chars, quiet)
     pairs = inputs.fit(lambda sides: pair(*sides, layer=layer, predicted_layer=pred_layer, labels=labels))
+    pairs = to_categories(pairs) if categories else pairs
     scores = score(pairs, scheme=scheme, seed=seed)
     if report is not None:
         with atomic_output(report) as beside:

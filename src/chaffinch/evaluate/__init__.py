@@ -1,6 +1,6 @@
 """Evaluation of spans: precision, recall, F1 and leakage with intervals, official schemes, one-file HTML reports."""
 
-from chaffinch.evaluate.pairing import Pair, Pairs, pair
+from chaffinch.evaluate.pairing import Pair, Pairs, pair, to_categories
 from chaffinch.evaluate.report import html
 from chaffinch.evaluate.results import Comparison, Report, Score, Table
 from chaffinch.evaluate.schemes.tokens import Leakage, leakage
@@ -23,4 +23,5 @@ __all__ = [
     "leakage",
     "pair",
     "score",
+    "to_categories",
 ]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Span
 from chaffinch.text.document import count_layers
+from chaffinch.text.identifiers import is_known, kind_of
 
 _SIDES = ("gold", "predicted")
 _VOTES = ("source:", "link:")  # layers of weak sources, which are no predictions
@@ -91,6 +92,29 @@ def pair(
         for doc, other in zip(golds, partners, strict=True)
     )
     return Pairs(items, sum(item.missing for item in items), extra, gold_name, predicted_name, several)
+
+
+def to_categories(pairs: Pairs) -> Pairs:
+    """Return the pairs with every label replaced by its category; ConfigError for a label of no guideline we know.
+
+    >>> note = Document.make("Dr. Penn", id="1", layers={"gold": [Span(4, 8, "DOCTOR")]})
+    >>> [span.label for item in to_categories(pair([note], [])) for span in item.gold]
+    ['NAME']
+    """
+    labels = {span.label for item in pairs for side in _SIDES for span in getattr(item, side)}
+    unknown = sum(not is_known(label) for label in labels)
+    if unknown:
+        raise ConfigError(
+            f"{unknown} of {len(labels)} labels are of no guideline we know, so they have no category; rename them "
+            "(--map renames predicted ones), or leave out --categories"
+        )
+
+    def rename(spans: tuple[Span, ...]) -> tuple[Span, ...]:
+        """Return the spans under their categories; spans that become equal count once."""
+        return tuple(dict.fromkeys(replace(span, label=kind_of(span.label).category) for span in spans))
+
+    items = tuple(replace(item, gold=rename(item.gold), predicted=rename(item.predicted)) for item in pairs)
+    return replace(pairs, items=items)
 
 
 def _labels_of(docs: Iterable[Document], name: str | None) -> set[str]:

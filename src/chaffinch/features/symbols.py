@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from chaffinch import languages
 from chaffinch.features import observe, signatures
 from chaffinch.features.observe import CLASS, PREFIX, Keys, Observed
-from chaffinch.features.signatures import ORDER, Pack
+from chaffinch.features.signatures import ORDER, Pack, WordClasses
 from chaffinch.text.document import Document
 
 Ints = NDArray[np.int64]
@@ -39,6 +39,7 @@ class Symbols:
     keys: tuple[Keys, ...]  # sorted, of each kind; the entry of signatures is empty
     order: tuple[str, ...] = ORDER  # in which signatures are shortened
     pack_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # if the model file includes the pack
+    classes: WordClasses = "seven"  # of words without a symbol
     numbers: Mapping[str, int] = field(init=False)  # of signatures
     memo: dict[tuple[int, int], int] = field(init=False, default_factory=dict)  # symbol by word key and flags; a cache
 
@@ -76,7 +77,7 @@ class Symbols:
 
     def number(self, word: str, flag: int) -> int:
         """Return the number of a word's signature, shortened until it is known; 0 if none is."""
-        whole = signatures.add_flags(signatures.signature(word, self.pack), flag)
+        whole = signatures.add_flags(signatures.signature(word, self.pack, self.classes), flag)
         return next((self.numbers[name] for name in signatures.back_off(whole, self.order) if name in self.numbers), 0)
 
     def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
@@ -86,12 +87,18 @@ class Symbols:
         return arrays, strings | dict(self.pack_files)
 
     @classmethod
-    def of(cls, pack: str, arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, tuple[str, ...]]) -> Symbols:
+    def of(
+        cls,
+        pack: str,
+        arrays: Mapping[str, NDArray[Any]],
+        strings: Mapping[str, tuple[str, ...]],
+        classes: WordClasses = "seven",
+    ) -> Symbols:
         """Return the symbols of a model file."""
         keys = tuple(arrays[f"symbols{kind}"] for kind in range(len(KINDS)))
         words, names, order = (strings[f"symbols.{name}"] for name in ("words", "signatures", "order"))
         pack_files = {name: texts for name, texts in strings.items() if name.startswith("pack.")}
-        return cls(languages.from_bundle(pack, strings), words, names, keys, order, pack_files)
+        return cls(languages.from_bundle(pack, strings), words, names, keys, order, pack_files, classes)
 
 
 def learn(
@@ -103,13 +110,14 @@ def learn(
     min_groups: int,
     hidden: Flags | None = None,
     names_hidden: frozenset[str] = frozenset(),
+    classes: WordClasses = "seven",
 ) -> Symbols:
     """Learn the symbols frequent enough in tokens and patients; types mostly `hidden` are left out.
 
     They are seen `min_count` times, by `min_groups` different patients; `patients` (D,) numbers those of documents.
 
     `hidden` (N,) marks the tokens inside identifiers: words that are mostly hidden, and parts of them, do not become
-    symbols. The words of `names_hidden` are removed from the lists of names.
+    symbols. The words of `names_hidden` are removed from the lists of names. `classes` are those of rare words.
     """
     pack, by_type, types = signatures.pack(language, names_hidden), _type_keys(seen), seen.types[seen.places]
     owners, V = patients[seen.owners[seen.places]], len(seen.lists) - 1
@@ -127,16 +135,16 @@ def learn(
     first = _types_of(by_type[:, WORD], keys[WORD])
     words = tuple(_words(seen, first))
     pack_files = languages.files_to_bundle(language)
-    return Symbols(pack, words, _signatures(seen, pack), tuple(keys), pack_files=pack_files)
+    return Symbols(pack, words, _signatures(seen, pack, classes), tuple(keys), pack_files=pack_files, classes=classes)
 
 
-def _signatures(seen: Observed, pack: Pack) -> tuple[str, ...]:
+def _signatures(seen: Observed, pack: Pack, classes: WordClasses) -> tuple[str, ...]:
     """Return signatures seen `TIMES` times, rarer ones counted as what they back off to, and all bare categories."""
     types = seen.types[seen.places].astype(np.int64)
     combined, counts = np.unique(types * 4 + flags(seen, pack), return_counts=True)
     waiting: dict[str, int] = {}
     for word, flag, count in zip(_words(seen, combined // 4), combined % 4, counts.tolist(), strict=True):
-        whole = signatures.add_flags(signatures.signature(word, pack), int(flag))
+        whole = signatures.add_flags(signatures.signature(word, pack, classes), int(flag))
         waiting[whole] = waiting.get(whole, 0) + count
     kept: set[str] = set()
     while waiting:  # every round shortens all signatures that are too rare
@@ -148,7 +156,7 @@ def _signatures(seen: Observed, pack: Pack) -> tuple[str, ...]:
             else:
                 shorter[steps[1]] = shorter.get(steps[1], 0) + count
         waiting = shorter
-    return tuple(sorted(kept | {f"{signatures.MARK}{name}" for name in signatures.CATEGORIES}))
+    return tuple(sorted(kept | {f"{signatures.MARK}{name}" for name in signatures.CATEGORIES_OF[classes]}))
 
 
 def flags(seen: Observed, pack: Pack) -> Ints:

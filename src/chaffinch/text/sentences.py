@@ -56,6 +56,31 @@ def line_offsets(text: str, tokens: NDArray[np.int32]) -> NDArray[np.int32]:
     return _sentences_from_starts(list(accumulate(len(line) + 1 for line in text.split(_line_break(text)))), tokens)
 
 
+def stop_offsets(text: str, tokens: NDArray[np.int32], sentences: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return (S, 2) the given sentences, cut after every full stop that is a token and at every line break as well.
+
+    No token moves into or out of a sentence.
+
+    >>> from chaffinch.text.tokens import token_offsets
+    >>> text = "Seen by Dr.\\nWhittaker. Will return."
+    >>> tokens = token_offsets(text)
+    >>> [text[a:b] for a, b in stop_offsets(text, tokens, sentence_offsets(text, tokens))]
+    ['Seen by Dr.', 'Whittaker.', 'Will return.']
+    """
+    lines = accumulate(len(line) + 1 for line in text.split(_line_break(text)))
+    stops = [end for start, end in tokens.tolist() if end - start == 1 and text[start] == "."]
+    edges = np.searchsorted(tokens[:, 0], [*lines, *stops])
+    begins = np.searchsorted(tokens[:, 0], sentences[:, 0])
+    ends = np.searchsorted(tokens[:, 0], sentences[:, 1])
+    whole = ends > begins
+    begins, ends = begins[whole], ends[whole]
+    sentence = np.searchsorted(begins, edges, side="right") - 1
+    inner = edges[(sentence >= 0) & (edges < np.append(ends, 0)[sentence])]
+    starts = np.unique(np.concatenate([begins, inner]))
+    last = np.minimum(np.append(starts[1:], len(tokens)), ends[np.searchsorted(begins, starts, side="right") - 1])
+    return np.stack([tokens[starts, 0], tokens[last - 1, 1]], axis=1)
+
+
 def _line_break(text: str) -> str:
     """Return the character that ends lines: CR only if the text has no LF."""
     return "\r" if "\n" not in text else "\n"  # CR LF ends in LF, and the CR is white space

@@ -14,6 +14,7 @@ from chaffinch.models.hmmdp.model import Model
 from chaffinch.models.hmmdp.rules import REACH, Rules, TagRule
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Span
+from chaffinch.text.identifiers import KINDS, kind_of
 from tests.models.notes import hit_rate, notes
 from tests.models.test_soft import softened
 
@@ -199,3 +200,43 @@ def test_a_tagger_learns_categories_from_any_layer() -> None:
     tagger = train(docs, config, layer="mine")
     assert {span.label for doc in tagger.annotate(docs) for span in doc.layer("hmmdp")} == {"TOWN"}  # the last
     assert all(span.label in rules.names for doc in docs for span in doc.layer("mine"))  # documents are as they were
+
+
+@pytest.mark.parametrize(
+    ("category", "text", "around", "label"),
+    [
+        ("NAME", "Ada Quill", "seen by dr.", "DOCTOR"),
+        ("NAME", "Ada Quill", "ms. was", "PATIENT"),
+        ("NAME", "aq12", "by", "USERNAME"),
+        ("LOCATION", "02139", "", "ZIP"),
+        ("LOCATION", "12 Elm Street", "", "STREET"),
+        ("LOCATION", "New Mexico", "", "STATE"),
+        ("LOCATION", "Quillville", "lives in", "CITY"),
+        ("LOCATION", "Saint Ada Hospital", "lives in", "HOSPITAL"),
+        ("CONTACT", "a@b.org", "fax", "EMAIL"),
+        ("CONTACT", "555-0100", "fax :", "FAX"),
+        ("CONTACT", "555-0100", "", "PHONE"),
+        ("ID", "123-45-6789", "mrn", "SSN"),
+        ("ID", "37947241ZGJ", "mrn :", "MEDICALRECORD"),
+        ("ID", "37947241ZGJ", "", "IDNUM"),
+        ("AGE", "61", "", "AGE"),
+    ],
+)
+def test_the_rules_of_i2b2_name_its_sub_categories(category: str, text: str, around: str, label: str) -> None:
+    assert Rules.i2b2().label(category, text, text.lower().split(), around.split()) == label
+
+
+def test_the_rules_of_i2b2_have_the_categories_of_the_kinds_and_name_every_default() -> None:
+    rules = Rules.i2b2()
+    official = set(KINDS) - {"FAMILY", "NAME", "LOCATION", "CONTACT", "ID"}  # those are labels of other guidelines
+    assert set(rules.names) == official
+    assert all(kind_of(label).category == rules.category(label) for label in official)
+    assert {category for category, _ in rules.defaults} == {category for _, category in rules.categories}
+    assert HMMDP.submitted().rules == rules
+    assert HMMDP.submitted(RULES).rules == RULES
+
+
+def test_the_published_systems_differ_in_sub_tags_decoder_and_rules_alone() -> None:
+    submitted, updated = HMMDP.submitted(), HMMDP.published()
+    assert replace(submitted, outside=updated.outside, decode=updated.decode, rules=None) == updated
+    assert (submitted.outside, submitted.inside, submitted.decode) == (20, 8, "brute")

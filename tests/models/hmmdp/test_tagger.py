@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import chaffinch as cf
 from chaffinch import bundle, deid
 from chaffinch.errors import ConfigError, DataError, ModelError
+from chaffinch.features import signatures
 from chaffinch.features.symbols import KINDS
 from chaffinch.kernels.linear import Learner
 from chaffinch.models import registry as methods
@@ -23,6 +25,7 @@ from chaffinch.models.core.training import Progress
 from chaffinch.models.hmmdp import model as hmmdp_model
 from chaffinch.models.hmmdp import variational
 from chaffinch.models.hmmdp.config import CHOICES, HMMDP
+from chaffinch.models.hmmdp.model import Model
 from chaffinch.models.tagger import Tagger, load, train
 from chaffinch.text import Document, Span
 from tests.models.notes import hit_rate, notes
@@ -279,3 +282,51 @@ def test_overlapping_spans_name_the_document_in_the_order_given() -> None:
     docs = [replace(TRAIN[1], group="a"), replace(TRAIN[2], group="b"), clash]
     with pytest.raises(DataError, match=r"document 3 of 3: .* overlap"):
         train(docs, CHAIN)
+
+
+def test_with_one_tag_for_a_label_neighbours_are_one_span_and_with_two_they_are_not() -> None:
+    text = "Seen by Ann Lee today"
+    docs = [
+        Document.make(text, id=str(n), layers={"gold": [Span(8, 11, "NAME"), Span(12, 15, "NAME")]}) for n in range(9)
+    ]
+    settings = HMMDP(2, 1, min_count=1, private=False, discriminative=False, passes=3)
+    for config, tag_names, spans in (
+        (replace(settings, tags="types"), ("O", "I-NAME"), [(8, 15)]),
+        (replace(settings, tags="IOB2"), ("O", "B-NAME", "I-NAME"), [(8, 11), (12, 15)]),
+    ):
+        tagger = train(docs, config)
+        found = tagger(Document.make(text)).layer("hmmdp")
+        assert isinstance(tagger.model, Model)
+        assert (tagger.model.labels.tags, [(span.start, span.end) for span in found]) == (tag_names, spans)
+
+
+def test_sentences_that_end_at_stops_reach_no_further_than_a_stop_or_a_line(tmp_path: Path) -> None:
+    text = "Seen with Dr.\nWhittaker . Reading was 12"
+    docs = [Document.make(text, id=str(n), layers={"gold": [Span(14, 23, "NAME")]}) for n in range(9)]
+    settings = HMMDP(2, 1, min_count=1, private=False, discriminative=False, passes=3, sentences="stops")
+    tagger = train(docs, settings)
+    tagger.save(tmp_path / "m.cfm")
+    model = cf.load(tmp_path / "m.cfm").model
+    assert isinstance(model, Model)
+    seen, _, _ = model.observe([docs[0]])
+    assert (seen.ends - seen.begins).tolist() == [3, 2, 3]
+    whole, _, _ = replace(model, config=replace(model.config, sentences="given")).observe([docs[0]])
+    assert (whole.ends - whole.begins).tolist() == [5, 3]
+    assert docs[0].layer("gold") == tagger(docs[0]).layer("hmmdp")
+
+
+def test_five_classes_of_rare_words_have_no_identifiers_and_no_network_names(tmp_path: Path) -> None:
+    docs = [
+        Document.make(f"Call {n}{n}AB{n} or a{n}@b.org on 12/03", id=str(n), layers={"gold": [Span(0, 4, "X")]})
+        for n in range(1, 9)
+    ]
+    settings = HMMDP(2, 1, private=False, discriminative=False, passes=2)
+    kinds: tuple[tuple[signatures.WordClasses, set[str]], ...] = (("five", set()), ("seven", {"ID", "NET"}))
+    for classes, held in kinds:
+        train(docs, replace(settings, word_classes=classes)).save(tmp_path / "m.cfm")
+        model = cf.load(tmp_path / "m.cfm").model
+        assert isinstance(model, Model)
+        names = {name.partition("|")[0].removeprefix(signatures.MARK) for name in model.symbols.signatures}
+        assert names & {"ID", "NET"} == held
+        shown = model.symbols.signatures[model.symbols.number("99XY9", 0) - 1]
+        assert shown.partition("|")[0] == (f"{signatures.MARK}NUM" if classes == "five" else f"{signatures.MARK}ID")

@@ -29,16 +29,16 @@ _MATERIALS: Mapping[str, Material] = {
 class RunSettings:
     """Settings of a training run that every method shares.
 
-    `published` starts from the settings of the publication. `soft` names soft labels to learn from instead of spans.
-    `clusters` are documents to learn word clusters from, `untagged_documents` documents without labels to learn from
-    as well. `before` is a tagger, such as genia, whose layers are features. `align` learns to give a word one answer
-    across a patient's documents, too (recall: no label is taken away), which trains five times more. `workers` are
-    threads; any number gives the same model. `notes` (licence, attribution) go into the model file. Documents longer
-    than `max_chars` are refused. `dev_format` is the format of the dev documents, where it is not recognised.
-    `tag_names` are the names of integer tags: O,B-NAME,I-NAME.
+    `published` starts from the settings of the publication; "submitted" is the earlier system of HMM-DP. `soft` names
+    soft labels to learn from instead of spans. `clusters` are documents to learn word clusters from,
+    `untagged_documents` documents without labels to learn from as well. `before` is a tagger, such as genia, whose
+    layers are features. `align` learns to give a word one answer across a patient's documents, too (recall: no label is
+    taken away), which trains five times more. `workers` are threads; any number gives the same model. `notes` (licence,
+    attribution) go into the model file. Documents longer than `max_chars` are refused. `dev_format` is the format of
+    the dev documents, where it is not recognised. `tag_names` are the names of integer tags: O,B-NAME,I-NAME.
     """
 
-    published: bool = False
+    published: bool | Literal["submitted"] = False
     soft: str | None = None
     clusters: Path | None = None
     untagged_documents: Path | None = None
@@ -52,7 +52,8 @@ class RunSettings:
 
     def __post_init__(self) -> None:
         """Raise ConfigError if a setting of the run has a wrong type or value."""
-        check_flags(self, "published")
+        if self.published != "submitted":
+            check_flags(self, "published")
         check_wholes(self, "workers", "max_chars", least=1)
         for name in ("soft", "before", "dev_format", "notes"):
             if getattr(self, name) is not None:
@@ -140,12 +141,13 @@ class TrainSettings:
         """Return the config that chosen values override: the start model's, published or default; or ConfigError."""
         method = self.method
         if start is None:
-            if self.run.published and not hasattr(method.config, "published"):
-                able = list_alternatives(
-                    [name for name, other in METHODS.items() if hasattr(other.config, "published")]
-                )
-                raise ConfigError(f"{method.title} has no published settings, {able} has; leave out --set published")
-            return method.config.published() if self.run.published else method.config()  # type: ignore[no-any-return]
+            if not self.run.published:
+                return method.config()  # type: ignore[no-any-return]
+            system = "submitted" if self.run.published == "submitted" else "published"
+            if not hasattr(method.config, system):
+                able = list_alternatives([name for name, other in METHODS.items() if hasattr(other.config, system)])
+                raise ConfigError(f"{method.title} has no {system} settings, {able} has; leave out --set published")
+            return getattr(method.config, system)()  # type: ignore[no-any-return]
         config = start.model.config
         kind = method_of(config)
         if kind is not method:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, TypeAlias
 
 from chaffinch.errors import DataError
 from chaffinch.features.signatures import word_classes as classes
@@ -22,10 +23,12 @@ from chaffinch.languages import LEXICA, Pack, fold, pack
 
 __all__ = [
     "CATEGORIES",
+    "CATEGORIES_OF",
     "FLAGS",
     "MARK",
     "ORDER",
     "Pack",
+    "WordClasses",
     "add_flags",
     "back_off",
     "category",
@@ -35,7 +38,14 @@ __all__ = [
 ]  # fmt: skip
 
 MARK = "‹"
+WordClasses: TypeAlias = Literal["seven", "five"]
+
 CATEGORIES = ("PUNCT", "DATE", "PHONE", "NUM", "ID", "NET", "ALPHA")
+# "five" are the published ones: a mixed word with a digit is a number, a network name without one a word of letters.
+CATEGORIES_OF: Mapping[WordClasses, tuple[str, ...]] = {
+    "seven": CATEGORIES,
+    "five": tuple(name for name in CATEGORIES if name not in ("ID", "NET")),
+}
 # The order in which fields of an unseen symbol are dropped. Letters: length first; the lexica from the one that
 # matches fewest tokens of notes to the one that matches most. Other categories: least informative of the label first.
 ORDER = (
@@ -71,12 +81,14 @@ def category(word: str, pack: Pack) -> str:
     return signature(word, pack).partition("|")[0].removeprefix(MARK)
 
 
-def signature(word: str, pack: Pack) -> str:
+def signature(word: str, pack: Pack, among: WordClasses = "seven") -> str:
     """Return the symbol of a word, without its context; a symbol is returned unchanged. The empty word is bare PUNCT.
 
     Network names are tried before identifiers, and every other word with a digit is an identifier, so that no word is
-    left without a category.
+    left without a category. Among "five" classes there are neither: such a word is a number if it has a digit.
 
+    >>> signature("37947241ZGJ", pack("en"), "five")
+    '‹NUM|digits=7+'
     >>> signature("37947241ZGJ", pack("en"))
     '‹ID|0{7-8}A{3}'
     """
@@ -94,13 +106,21 @@ def signature(word: str, pack: Pack) -> str:
                 return f"{MARK}PHONE|{fields}"
             if fields := classes.number(word, pack):
                 return f"{MARK}NUM|{fields}"
-        if fields := classes.net(word):
-            return f"{MARK}NET|{fields}"
-        if classes.has_digit(word):
-            return f"{MARK}ID|{classes.identifier(word)}"
+        if fields := _mixed(word, among):
+            return f"{MARK}{fields}"
     elif fields := classes.date(word, pack):
         return f"{MARK}DATE|{fields}"
     return f"{MARK}ALPHA|{_letters(word, pack)}"
+
+
+def _mixed(word: str, among: WordClasses) -> str | None:
+    """Return category and fields of a word that is no date, telephone number or number; None if it is of letters."""
+    if among == "five":
+        digits = classes.count_digits(word)
+        return f"NUM|digits={digits}" if digits else None
+    if fields := classes.net(word):
+        return f"NET|{fields}"
+    return f"ID|{classes.identifier(word)}" if classes.has_digit(word) else None
 
 
 def add_flags(signature: str, flags: int) -> str:

@@ -39,6 +39,17 @@ def has_digit(word: str) -> bool:
     return _DIGIT.search(word) is not None
 
 
+def count_digits(word: str) -> str:
+    """Return the number of decimal digits, "7+" from 7 on; empty if there is none."""
+    count = len(_DIGIT.findall(word))
+    return _digits(count) if count else ""
+
+
+def _digits(count: int) -> str:
+    """Return a number of digits, "7+" from 7 on."""
+    return str(count) if count < 7 else "7+"
+
+
 def is_punctuation(word: str) -> bool:
     """Tell whether the word has neither a letter nor a decimal digit; true of the empty word."""
     return not any(char.isalpha() or char.isdecimal() for char in word)
@@ -156,7 +167,7 @@ def number(word: str, pack: Pack) -> str | None:
     elif not groups and count == 4 and 1900 <= int(whole) <= 2035:
         span = "year"
     return (
-        f"digits={count if count < 7 else '7+'}|range={span}|dec={int(decimals)}"
+        f"digits={_digits(count)}|range={span}|dec={int(decimals)}"
         f"|thousands={int(thousands > 0)}|pct={int(bool(match[3]))}"
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from chaffinch.checks import check_choices, check_flags, check_numbers, check_wholes
@@ -13,6 +13,9 @@ Decoder: TypeAlias = Literal["kl+rerank", "kl", "kl-pooled", "joint", "tag-viter
 
 CHOICES = {
     "emissions": ("factored", "categorical", "backoff"),
+    "tags": ("IOB2", "types"),
+    "sentences": ("given", "stops"),
+    "word_classes": ("seven", "five"),
     "form": ("direct", "atoms"),
     "states": ("chain", "factored"),
     "sticks": ("W1", "W2", "W3"),
@@ -28,8 +31,12 @@ class HMMDP:
     """Settings of an HMM-DP; `published()` and `submitted()` return those of the publication's systems.
 
     `outside` and `inside` are the numbers of sub-tags of O and of other tags. `language` is a pack of word lists, or a
-    folder with one. A word becomes a symbol if it occurs `min_count` times, in `min_patients` patients, and with
-    `private` (None: if a label names identifiers) not mostly inside spans. `alpha_emission` None means 0.5, or 0.2
+    folder with one. With `tags="types"` a label is one tag, and spans side by side are one; with "IOB2" it is two, a
+    span's first token and the others. `sentences="stops"` also ends sentences at every full stop and every line.
+    `word_classes` are those of rare words: "five" has letters, punctuation, numbers, dates and telephone numbers,
+    "seven" mixed identifiers and network names as well. A word becomes a symbol if it occurs `min_count` times, in
+    `min_patients` patients, and with `private` (None: if a label names identifiers) not mostly inside spans.
+    `alpha_emission` None means 0.5, or 0.2
     below 100 documents. With `learn_priors` it is learnt for each kind of symbol, and so is `alpha_tags`, every fifth
     pass; off by default, because the emission prior of highest likelihood is too weak for the best F1.
     `batches` above 1 keep separate counts (memoised learning); with `stochastic` older counts fade little by
@@ -42,6 +49,9 @@ class HMMDP:
     inside: int = 2
     emissions: Literal["factored", "categorical", "backoff"] = "factored"
     language: str = "en"
+    tags: Literal["IOB2", "types"] = "IOB2"
+    sentences: Literal["given", "stops"] = "given"
+    word_classes: Literal["seven", "five"] = "seven"
     min_count: int = 5
     min_patients: int = 2
     private: bool | None = None
@@ -98,14 +108,14 @@ class HMMDP:
     def published(cls) -> HMMDP:
         """Return the updated system: 100 sub-tags of O, 8 of other tags, words or signatures, projected decoding."""
         return cls(
-            100, 8, "categorical", private=False, alpha_emission=0.2, discriminative=False, decode="kl",
-            start="context",
+            100, 8, "categorical", tags="types", sentences="stops", word_classes="five", private=False,
+            alpha_emission=0.2, discriminative=False, decode="kl", start="context",
         )  # fmt: skip
 
     @classmethod
     def submitted(cls, rules: Rules | None = None) -> HMMDP:
-        """Return the submitted system: 20 sub-tags of O, brute-force decoding, rules that name sub-categories."""
-        return cls(
-            20, 8, "categorical", private=False, alpha_emission=0.2, discriminative=False, decode="brute",
-            start="context", rules=rules,
-        )  # fmt: skip
+        """Return the submitted system: 20 sub-tags of O, brute-force decoding, rules that name sub-categories.
+
+        Without `rules` they are those of i2b2 2014 that come with the package.
+        """
+        return replace(cls.published(), outside=20, decode="brute", rules=rules or Rules.i2b2())

@@ -23,7 +23,7 @@ from chaffinch.kernels import Active, Batch, Floats, Ints
 from chaffinch.kernels.linear import Weights
 from chaffinch.models.core.confidence import Calibration, HeldOut
 from chaffinch.models.core.evidence import Evidence
-from chaffinch.models.core.labels import Labels, Scheme
+from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.linear import Linear
 from chaffinch.models.core.methods import TrainingSet
 from chaffinch.models.core.privacy import decide_privacy
@@ -37,8 +37,10 @@ from chaffinch.models.hmmdp.emissions import Emissions, Known
 from chaffinch.models.hmmdp.model import (
     Model,
     Portrait,
+    cut_sentences,
     emissions_for,
     round_to_stored,
+    scheme_of,
     select_symbols,
     symbol_columns,
     table_sizes,
@@ -49,7 +51,6 @@ from chaffinch.models.latent import decode as decoding
 from chaffinch.models.latent.span_probabilities import hold_out
 from chaffinch.text import Document, Span
 
-SCHEME: Scheme = "IOB2"  # tags are doubled: a span's first token, and the others
 # Calibration trains once more, on 4 of 5 folds of patients, and only briefly: more epochs make training slower.
 FOLDS, CALIBRATION_EPOCHS = 5, 2
 
@@ -68,7 +69,7 @@ def fit(
     tags. Dev documents choose the best epoch of the discriminative stage. With `start`, that stage continues from the
     weights of a model and keeps its labels, symbols, sub-tags and lists. An interrupt ends the current stage early.
     """
-    documents, dev, layer = data.documents, data.dev, data.layer
+    documents, dev, layer = cut_sentences(data.documents, config), cut_sentences(data.dev, config), data.layer
     if config.rules is not None:
         documents = [_to_categories(doc, layer, config) for doc in documents]
         dev = [_to_categories(doc, layer, config) for doc in dev]
@@ -81,7 +82,7 @@ def fit(
         )
     config = decide_privacy(config, task.names if config.rules is None else (*task.names, *config.rules.names))
     watcher.scores |= task.fitted.summary()
-    evidence = Evidence.of(task, Labels(task.names, SCHEME))
+    evidence = Evidence.of(task, Labels(task.names, scheme_of(config)))
     lists = start.resources if start is not None and resources is None else resources or Resources()
     run = _Run(task, evidence, config, lists, watcher, tuple(dev), layer)
     if start is not None:
@@ -110,7 +111,7 @@ class _Run:
         symbols = symbol.learn(
             seen, config.language, patients=self.task.patients, min_count=config.min_count,
             min_groups=self.min_patients, hidden=evidence.inside if config.private else None,
-            names_hidden=self.resources.hidden,
+            names_hidden=self.resources.hidden, classes=config.word_classes,
         )  # fmt: skip
         all_symbols = symbols(seen)
         known = select_symbols(symbols, all_symbols, config.emissions)
@@ -123,7 +124,7 @@ class _Run:
         run = TrainingRun(config, _batches(evidence, known, config.batches), self.watcher)
         shape, tables, mass = self.learn_tables(run, shape, priors, emissions)
         sizes = tuple(np.bincount(shape.tag_of, minlength=shape.S).tolist())  # smaller after an interrupt
-        labels = Labels(self.task.names, SCHEME, subs=sizes)
+        labels = Labels(self.task.names, scheme_of(config), subs=sizes)
         names = self.task.names if config.rules is None else config.rules.names
         portrait = Portrait(mass, np.array(run.trace))
         model = Model(config, names, labels, symbols, emissions, tables, portrait, floor=self.min_patients)

@@ -21,7 +21,8 @@ _SECOND_STAGE = "for the discriminative stage, which these settings turn off; le
 _RULES = "rules name sub-categories of spans; with soft labels leave them out"
 # Settings of the generative stage, which cannot change when training continues from a model.
 _GENERATIVE = (
-    "outside", "inside", "emissions", "language", "min_count", "alpha_emission", "alpha_tags", "alpha_subtags",
+    "outside", "inside", "emissions", "language", "tags", "sentences", "word_classes", "min_count", "alpha_emission",
+    "alpha_tags", "alpha_subtags",
     "alpha_sticks", "learn_priors", "temper", "form", "states", "sticks", "start", "passes", "batches", "stochastic",
     "parameters", "rules",
 )  # fmt: skip

@@ -21,7 +21,7 @@ from chaffinch.features.observe import Column, Observed
 from chaffinch.features.symbols import SIGNATURE, WORD, Symbols
 from chaffinch.kernels import Batch, Floats, Ints
 from chaffinch.models.core.confidence import Calibration
-from chaffinch.models.core.labels import MOST_STATES, Labels
+from chaffinch.models.core.labels import MOST_STATES, Labels, Scheme
 from chaffinch.models.core.linear import Linear
 from chaffinch.models.core.resources import Resources, columns_of
 from chaffinch.models.core.runs import Bias, Run
@@ -33,6 +33,7 @@ from chaffinch.models.latent import decode as decoding
 from chaffinch.models.latent import layout as decoding_parts
 from chaffinch.models.latent.reading import LatentReader
 from chaffinch.text import Document
+from chaffinch.text.sentences import stop_offsets
 
 TILE = 8_000  # tokens whose potentials are in memory at once; larger needs more memory
 
@@ -64,6 +65,7 @@ class Model:
 
     def observe(self, docs: Sequence[Document]) -> tuple[Observed, Known, list[Column]]:
         """Return the observed documents, their symbols, and feature columns, none without a discriminative stage."""
+        docs = cut_sentences(docs, self.config)
         seen = window.observe(docs)
         known = select_symbols(self.symbols, self.symbols(seen), self.config.emissions)
         if self.latent is None:
@@ -206,12 +208,12 @@ class Model:
                 check_numbers(array)
         try:
             config = msgspec.convert(state.config, HMMDP)
-            labels = Labels(state.strings["categories"], "IOB2", subs=tuple(arrays["subs"].tolist()))
+            labels = Labels(state.strings["categories"], scheme_of(config), subs=tuple(arrays["subs"].tolist()))
             emit = [arrays[f"tables.emit{kind}"].astype(float) for kind in range(_table_count(arrays))]
             start, trans, end = (arrays[f"tables.{name}"].astype(float) for name in ("start", "trans", "end"))
             tables = LogTables(start, trans, end, tuple(emit))
             sizes, Z = tuple(len(table) for table in emit), labels.states.K
-            symbols = Symbols.of(config.language, arrays, state.strings)
+            symbols = Symbols.of(config.language, arrays, state.strings, config.word_classes)
             fits = tables.trans.shape == (Z, Z) and sizes == table_sizes(symbols, config.emissions)
             if not fits or any(table.shape[1] != Z for table in emit):
                 raise ModelError("its tables do not fit its labels; copy the file again, or train the model again")
@@ -226,6 +228,18 @@ class Model:
             )  # fmt: skip
         except (KeyError, TypeError, ValueError, IndexError, msgspec.ValidationError):
             raise ModelError("its settings cannot be read; it was made by another version, train it again") from None
+
+
+def scheme_of(config: HMMDP) -> Scheme:
+    """Return the tag scheme of the settings: "runs" where a label is one tag, else "IOB2"."""
+    return "runs" if config.tags == "types" else "IOB2"
+
+
+def cut_sentences(docs: Sequence[Document], config: HMMDP) -> Sequence[Document]:
+    """Return the documents with their sentences cut as the settings ask: unchanged, or at every full stop and line."""
+    if config.sentences == "given":
+        return docs
+    return [replace(doc, sentences=stop_offsets(doc.text, doc.tokens, doc.sentences)) for doc in docs]
 
 
 def _table_count(arrays: Any) -> int:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, field
+from importlib import resources
+
+import msgspec
 
 from chaffinch.errors import ConfigError
 from chaffinch.text.regex import compile_pattern
@@ -67,6 +71,18 @@ class Rules:
             if known.get(rule.label) != rule.category:
                 found = known.get(rule.label, "none")
                 raise ConfigError(f"a rule puts {rule.label} under {rule.category}; its category is {found}")
+
+    @classmethod
+    def i2b2(cls) -> Rules:
+        """Return the rules of i2b2 2014: its categories and sub-categories, and cues that tell sub-categories apart."""
+        text = resources.files(__package__).joinpath("published", "i2b2-rules.toml").read_text(encoding="utf-8")
+        table = tomllib.loads(text)
+        rules = [{"category": name, **rule} for name, one in table.items() for rule in one.get("rules", ())]
+        return cls(
+            tuple((label, name) for name, one in table.items() for label in one["labels"]),
+            msgspec.convert(rules, tuple[TagRule, ...]),
+            tuple((name, one["default"]) for name, one in table.items()),
+        )
 
     def category(self, label: str) -> str:
         """Return the category of a label; raise ConfigError if it has none."""
