@@ -142,7 +142,7 @@ MEDICINE = replace(
             (TagRule("MEDICINE", "DOSE", pattern="[0-9]"),),
         )
     ),
-    outside=4, inside=2, passes=3, min_count=2,
+    outside=4, inside=2, passes=3, min_count=2, tags="IOB2",  # a drug and its dose side by side are two spans
 )  # fmt: skip
 TEST = notes(15, 1)
 
