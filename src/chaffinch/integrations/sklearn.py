@@ -37,6 +37,8 @@ class SequenceTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def fit(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[str]], groups: Any = None) -> SequenceTagger:
         """Train on sentences and tags, `groups` as patients; return self; DataError if the lengths differ."""
+        if y is None:
+            raise DataError("y is None, and a tagger learns from tags; give one list of tags for each sentence")
         sentences, tags = list(X), list(y)
         if len(sentences) != len(tags):
             raise DataError(
@@ -87,11 +89,18 @@ class SequenceTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return tags
 
 
+def _is_list_of_words(value: object) -> bool:
+    """Tell whether a value is iterable, is no string itself, and has strings alone, none of them empty."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return False
+    return all(isinstance(word, str) and word for word in value)
+
+
 def _documents(sentences: Iterable[Sequence[str]], patients: Sequence[Any] | None = None) -> list[Document]:
     """Return a document per sentence, its words as given tokens; DataError if one is no list of words."""
     made = []
     for number, words in enumerate(sentences):
-        if isinstance(words, str) or not all(isinstance(word, str) and word for word in words):
+        if not _is_list_of_words(words):
             raise DataError(
                 f"sentence {number} is no list of words; X is a list of lists of strings that are not empty"
             )

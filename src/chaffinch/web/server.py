@@ -7,6 +7,7 @@ import signal
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeAlias
 
 from chaffinch.errors import ConfigError, MissingExtraError
@@ -41,6 +42,8 @@ def serve(factory: AppFactory, settings: ServerSettings, listener: socket.socket
     try:
         import uvicorn
         from uvicorn.supervisors import Multiprocess
+
+        from chaffinch.web.protocol import TimedProtocol
     except ImportError:
         raise MissingExtraError("uvicorn", "web") from None
     config = uvicorn.Config(
@@ -54,6 +57,7 @@ def serve(factory: AppFactory, settings: ServerSettings, listener: socket.socket
         date_header=False,
         proxy_headers=False,
         ws="none",
+        http=partial(TimedProtocol, head_seconds=settings.limits.head_seconds),  # type: ignore[arg-type]  # it is called
         lifespan="on",
         timeout_keep_alive=_IDLE,
         timeout_graceful_shutdown=_GRACE,

@@ -17,6 +17,7 @@ class Limits:
     """How much a server takes on before it refuses: sizes, waiting requests and seconds."""
 
     body_bytes: int = 8 << 20  # 1,000 notes of 8 kB
+    head_seconds: float = 10.0  # for a client to send the headers of a request
     body_seconds: float = 30.0  # for a client to send a body; slower ones are cut off
     documents: int = 1000  # in a request
     characters: int = 1_000_000  # of a document; a longer one is withheld or refused
@@ -27,7 +28,7 @@ class Limits:
     def __post_init__(self) -> None:
         """Raise ConfigError if a limit is not above 0."""
         check_wholes(self, "body_bytes", "documents", "characters", "waiting", "waiting_characters", least=1)
-        check_numbers(self, "body_seconds", "seconds", above=0)
+        check_numbers(self, "head_seconds", "body_seconds", "seconds", above=0)
 
 
 @dataclass(frozen=True, slots=True)
