@@ -186,14 +186,23 @@ def narrow_view(text: str) -> View | None:
     >>> narrow_view("Dr.  Ada\\tPenn").text
     'Dr. Ada Penn'
     """
-    if "  " not in text and "\t" not in text:
-        return None
-    gaps = [match.span(1) for match in _WIDE.finditer(text)]
+    gaps = find_wide_gaps(text)
     if not gaps:
         return None
     view = _View(text.replace("\t", " "), changed=True)
     view.drop((start + 1, end) for start, end in gaps)
     return view.made()
+
+
+def find_wide_gaps(text: str) -> list[tuple[int, int]]:
+    """Return (start, end) of each tab or pair of blanks between words of a line; not between sentences or columns.
+
+    >>> find_wide_gaps("Dr.  Ada\\tPenn.  Name:  none   12")
+    [(3, 5), (8, 9), (21, 23)]
+    """
+    if "  " not in text and "\t" not in text:
+        return []
+    return [match.span(1) for match in _WIDE.finditer(text)]
 
 
 def plain_text(text: str) -> str:

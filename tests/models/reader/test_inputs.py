@@ -14,11 +14,11 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,-"
 VOCABULARY = Vocabulary.of(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *LETTERS, *(f"##{sign}" for sign in LETTERS)])
 
 
-def test_shapes_gaps_and_lengths_worked_by_hand() -> None:
-    seen = Inputs.of(Document.make("Ab CD\n\nx  7\t9a, eFg Q"), VOCABULARY)
+def test_shapes_gaps_and_lengths_worked_by_hand() -> None:  # one tab is a blank
+    seen = Inputs.of(Document.make("Ab CD\n\nx   7\t9a, eFg Q"), VOCABULARY)
     words = [0, 0, 1, 1, 2, 3, 4, 4, 5, 6, 6, 6, 7]
     assert seen.columns[1].tolist() == [[2, 3, 1, 6, 7, 0, 5, 4][word] for word in words]
-    assert seen.columns[2].tolist() == [4, 0, 2, 0, 5, 3, 3, 0, 1, 2, 0, 0, 2]
+    assert seen.columns[2].tolist() == [4, 0, 2, 0, 5, 3, 2, 0, 1, 2, 0, 0, 2]
     assert seen.columns[3].tolist() == [[2, 2, 1, 1, 2, 1, 3, 1][word] for word in words]
 
 

@@ -31,7 +31,7 @@ from chaffinch.models.classhmm.generative import StateTables
 from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.labels import MOST_STATES, Labels, Scheme
 from chaffinch.models.core.linear import Linear
-from chaffinch.models.core.resources import Resources, columns_of
+from chaffinch.models.core.resources import Resources, columns_of, no_stops
 from chaffinch.models.core.runs import Bias, Run
 from chaffinch.models.latent import decode as decoding
 from chaffinch.models.latent.layout import TagPosterior
@@ -78,7 +78,7 @@ class Model:
     portrait: Portrait
     words: WordEmissions | None = None
     crf: Linear | None = None
-    stops: NDArray[np.uint64] = None  # type: ignore[assignment]  # sorted keys of words at which runs of words end
+    stops: NDArray[np.uint64] = field(default_factory=no_stops)  # sorted keys of words at which runs of words end
     resources: Resources = Resources()  # noqa: RUF009  (frozen)
     calibration: Calibration = Calibration()  # noqa: RUF009  (frozen)
     floor: int = 1
@@ -177,7 +177,7 @@ class Model:
                     raise ModelError("its tables do not fit its labels; copy the file again, or retrain the model")
             return cls(
                 config, names, labels, languages.from_bundle(config.language, strings), portrait, words, crf,
-                arrays.get("stops"), Resources.of(state),  # type: ignore[arg-type]
+                arrays["stops"] if crf else no_stops(), Resources.of(state),
                 Calibration.of(arrays["calibration"]), state.floor,
                 {name: words for name, words in strings.items() if name.startswith("pack.")},
                 next(map(Substructure.of, strings.get("substructure", ())), None),

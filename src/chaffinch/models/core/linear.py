@@ -116,13 +116,18 @@ class Linear:
     @classmethod
     def of(cls, labels: Labels, arrays: Mapping[str, NDArray[Any]]) -> Linear:
         """Return the linear model of those arrays; raise ModelError if they do not fit the labels or each other."""
-        W, moves = labels.states.W, len(labels.states.moves)
+        W, moves = labels.states.W, labels.states.moves
         try:
             check_forms(arrays, keys="u8", kinds="u1", values="f", moves="f")
             vocabulary = Vocabulary(arrays["keys"], arrays["kinds"])
             sizes, columns = arrays["sizes"].astype(np.int64), arrays["columns"].astype(np.int64)
             fits = len(sizes) == vocabulary.height and sizes.sum() == len(columns) == len(arrays["values"])
-            fits = fits and len(arrays["moves"]) == moves and len(arrays["keys"]) == len(arrays["kinds"])
+            fits = fits and len(arrays["moves"]) == len(moves) and len(arrays["keys"]) == len(arrays["kinds"])
+            fits = (
+                fits
+                and arrays["moves"].max(initial=0) < np.inf
+                and np.isneginf(arrays["moves"][moves == -np.inf]).all()
+            )
             fits = fits and sizes.ndim == columns.ndim == 1 and min(sizes.min(initial=0), columns.min(initial=0)) >= 0
             fits = fits and columns.max(initial=-1) < W
         except (KeyError, IndexError):

@@ -108,6 +108,11 @@ class Resources:
         return cls(clusters, lexicon, WordListFeature(strings["standing"][0]) if "standing" in strings else None)
 
 
+def no_stops() -> NDArray[np.uint64]:
+    """Return the stops of a model that reads no context: none."""
+    return np.zeros(0, np.uint64)
+
+
 def columns_of(
     seen: Observed, docs: Sequence[Document], stops: NDArray[np.uint64], layers: Sequence[str], resources: Resources
 ) -> list[Column]:

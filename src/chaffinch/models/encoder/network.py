@@ -241,7 +241,11 @@ def _copy_encoder(start: Model) -> Pretrained:
 def _rebuild_encoder(state: State) -> Pretrained:
     """Return the encoder that a state describes, before its weights are set."""
     *specials, longest = state.arrays["specials"].tolist()
-    return embed.build_encoder(state.strings["plan"][0], state.strings["tokenizer"][0], tuple(specials), longest)
+    encoder = embed.build_encoder(state.strings["plan"][0], state.strings["tokenizer"][0], tuple(specials), longest)
+    size, reach = encoder.network.config.vocab_size, encoder.network.config.max_position_embeddings
+    if not all(0 <= piece < size for piece in specials) or not embed.SPECIALS < longest <= reach:
+        raise ModelError("its special pieces do not fit its encoder; copy the file again, or retrain the model")
+    return encoder
 
 
 def _continue_head(net: Net, start: Model) -> None:

@@ -6,7 +6,7 @@ S tags, Z states, T tokens of one document, L labels, n spans.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -23,7 +23,7 @@ from chaffinch.kernels import Batch, Floats, Ints
 from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.labels import MOST_STATES, Labels, Scheme
 from chaffinch.models.core.linear import Linear
-from chaffinch.models.core.resources import Resources, columns_of
+from chaffinch.models.core.resources import Resources, columns_of, no_stops
 from chaffinch.models.core.runs import Bias, Run
 from chaffinch.models.hmmdp.config import HMMDP
 from chaffinch.models.hmmdp.emissions import BackOff, Emissions, Known
@@ -58,7 +58,7 @@ class Model:
     tables: LogTables
     portrait: Portrait
     latent: Linear | None = None
-    stops: NDArray[np.uint64] = None  # type: ignore[assignment]  # sorted keys of words at which runs of words end
+    stops: NDArray[np.uint64] = field(default_factory=no_stops)  # sorted keys of words at which runs of words end
     resources: Resources = Resources()  # noqa: RUF009  (frozen)
     calibration: Calibration = Calibration()  # noqa: RUF009  (frozen)
     floor: int = 1
@@ -220,11 +220,11 @@ class Model:
             emissions = emissions_for(config, sizes, arrays.get("types"))
             weights = state.child("latent").arrays  # empty without a discriminative stage
             latent = Linear.of(labels, weights) if weights else None
+            stops = arrays["stops"] if latent else no_stops()
             return cls(
                 config, state.labels, labels, symbols, emissions, tables,
-                Portrait(arrays["mass"], arrays["trace"]), latent, arrays.get("stops"),  # type: ignore[arg-type]
-                Resources.of(state), Calibration.of(arrays["calibration"]),
-                state.floor,
+                Portrait(arrays["mass"], arrays["trace"]), latent, stops, Resources.of(state),
+                Calibration.of(arrays["calibration"]), state.floor,
             )  # fmt: skip
         except (KeyError, TypeError, ValueError, IndexError, msgspec.ValidationError):
             raise ModelError("its settings cannot be read; it was made by another version, train it again") from None

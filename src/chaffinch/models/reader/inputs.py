@@ -15,6 +15,7 @@ import numpy as np
 
 from chaffinch.models.reader.wordpieces import Ints, Pieces, Vocabulary
 from chaffinch.text import Document
+from chaffinch.text.view import find_wide_gaps
 
 SHAPES, GAPS, LENGTHS = 8, 6, 16  # how many values each of the three has
 _OTHER, _SMALL, _TITLE, _CAPITALS, _INITIAL, _MIXED, _DIGITS, _CODE = range(SHAPES)
@@ -46,9 +47,10 @@ class Inputs:
         tails = np.append(heads[1:], len(pieces)) - 1
         starts, ends = pieces.starts[heads[: len(tails)]].tolist(), pieces.ends[tails[: len(heads)]].tolist()
         words = [text[start:end] for start, end in zip(starts, ends, strict=True)]
-        between = [text[end:start] for end, start in zip([0, *ends[:-1]], starts, strict=False)]
+        edges = list(zip([0, *ends[:-1]], starts, strict=False))
+        wide = set(find_wide_gaps(text))  # a name typed with a tab or two blanks is the same name
         gaps = np.zeros(len(pieces), np.int64)
-        gaps[heads] = [_gap(text) for text in between]
+        gaps[heads] = [_BLANK if edge in wide else _gap(text[slice(*edge)]) for edge in edges]
         if len(gaps):
             gaps[0] = max(int(gaps[0]), _LINE)
         shapes = np.array([_shape(word) for word in words], np.int64)
