@@ -9,6 +9,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.types.containers import UniTuple
 from numba.extending import intrinsic
 
 from chaffinch.kernels._compile import kernel
@@ -75,7 +76,7 @@ def _spread(builder: Any, scalar: Any) -> Any:
 
 def _declare_tile(_typing: Any, rows: Any, panels: Any, out: Any, _firsts: Any, _sizes: Any) -> Any:
     """Return the type signature of a tile product and its code generator, as numba asks."""
-    three = types.UniTuple(types.int64, 3)
+    three = UniTuple(types.int64, 3)
     return types.void(rows, panels, out, three, three), _emit_tile
 
 
