@@ -18,7 +18,7 @@ from chaffinch import Document, Span
 
 MUC = frozenset("DATE LOCATION MONEY ORGANIZATION PERCENT PERSON TIME".split())
 TAGGED = 100, 500, 2_000  # sentences of the learning curve; those without tags come after the last of these
-UNTAGGED = 10_000
+UNTAGGED = 0, 1_000, 10_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,13 @@ def key(system: System, sample: Sample) -> str:
     return digest(msgspec.json.encode([system, sample]).decode())
 
 
+def fit_key(system: System, sample: Sample) -> str:
+    """The name of a fit: the decoder, and which text of CoNLL-2003 is tagged, change no weight."""
+    fields = {name: value for name, value in system.fields.items() if name != "decode"}
+    split = "" if sample.corpus == "conll2003" else sample.split
+    return digest(msgspec.json.encode([system.method, fields, asdict(sample) | {"split": split}]).decode())
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """What a process is told."""
@@ -82,13 +89,18 @@ def warm(job: Job) -> None:
 
 
 def ours(job: Job, sample: Sample) -> None:
-    """Trains, saves, loads and tags."""
-    folder, name = Path(job.folder), key(job.system, sample)
-    texts, path = documents(Path(job.data), sample), folder / f"{name}.cfm"
+    """Trains unless a system with another decoder did, saves, loads and tags."""
+    folder, name, config = Path(job.folder), key(job.system, sample), job.system.config()
+    texts, path = documents(Path(job.data), sample), folder / f"{fit_key(job.system, sample)}.cfm"
     _, test = unlabelled([], texts.test)
-    tagger, seconds = spent(lambda: learn(texts, job.system.config()))
-    tagger.save(path)
-    tagger = cf.load(path)
+    if not path.exists():
+        trained, seconds = spent(lambda: learn(texts, config))
+        trained.save(path)
+        path.with_suffix(".seconds").write_text(repr(seconds), encoding="utf-8")
+    tagger, seconds = cf.load(path), float(path.with_suffix(".seconds").read_text(encoding="utf-8"))
+    if isinstance(config, ClassHMM):
+        read_by = replace(tagger.model.config, decode=config.decode)
+        tagger = replace(tagger, model=replace(tagger.model, config=read_by))
     memory, tokens = rss(), sum(len(doc.tokens) for doc in test)
     found, rate = readings(lambda: list(tagger.annotate(test, layer=FOUND)), tokens)
     costs = {"train CPU s": seconds, "tokens per CPU s": rate, "MB": path.stat().st_size / 1e6, "RSS MB": memory}

@@ -46,8 +46,8 @@ PAPERS = {
     "P0": Paper("HMM-DP", "hmmdp.md", "hmmdp", ("tables", "published", "align"), "tables"),
     "P1": Paper("CHMM-ALT", "chmm.md", "weak", ("chmm", "alternate")),
     "P2": Paper("phrase HMM", "phrasehmm.md", "relations", ("published", "rates", "distant", "roles", "candidates")),
-    "P3": Paper("class HMM", "classhmm.md", "classhmm", ("published", "ieer", "kappa", "semi")),
-    "P4": Paper("online cascade", "cascade.md", "tagger", ("published", "factors")),
+    "P3": Paper("class HMM", "classhmm.md", "classhmm", ("published", "ideas", "ieer", "kappa", "semi")),
+    "P4": Paper("online cascade", "cascade.md", "tagger", ("published", "factors", "unstated")),
 }
 
 

@@ -71,9 +71,11 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Job]:
                 file.rename(file.with_name(file.name.replace(file.stem, _classhmm.key(job.system, sample))))
 
     monkeypatch.setattr(_classhmm_run, "launch", launch)
-    monkeypatch.setattr(classhmm, "PLOT", tmp_path / "docs" / "kappa.svg")
+    monkeypatch.setattr(classhmm, "PLOTS", tmp_path / "docs")
     monkeypatch.setattr(classhmm, "KAPPAS", (0.25, 1.0))
+    monkeypatch.setattr(classhmm, "KAPPA_SENTENCES", 20)
     monkeypatch.setattr(classhmm, "TAGGED", (6,))
+    monkeypatch.setattr(classhmm, "UNTAGGED", (0, 4, 10_000))
     monkeypatch.setattr(_classhmm_data, "TAGGED", (6,))
     return done
 
@@ -90,7 +92,7 @@ def test_what_is_not_there_is_reported_and_nothing_is_guessed(part: str, tmp_pat
     result = classhmm.run(Options(tmp_path / "none", part))
     assert result["bars"] == []
     assert here == []
-    assert not classhmm.PLOT.exists()
+    assert not classhmm.PLOTS.exists()
     assert result["rows"]
     for row in result["rows"]:
         assert set(row) == {"part", "system", "absent"}
@@ -221,7 +223,10 @@ def test_of_several_seeds_the_middle_one_counts(tmp_path: Path) -> None:
 
 def test_the_grid_shows_every_type_beside_what_was_published(data: Path, here: list[Job]) -> None:
     result = classhmm.run(Options(data, "published"))
-    cells = [row for row in result["rows"] if row["label"] == "all"]
+    every = [row for row in result["rows"] if row["label"] == "all"]
+    cells = [row for row in every if "summed out" not in row["system"]]
+    assert len(every) - len(cells) == 6  # of two and five states
+    assert {job.system.fields["decode"] for job in here} == {"joint", "kl+rerank"}
     assert [row["published, testb"] for row in cells] == [
         0.6276, 0.6105, 0.6342, 0.7744, 0.7197, 0.7228, 0.7607, 0.7584, 0.7277
     ]  # fmt: skip
@@ -233,14 +238,34 @@ def test_the_grid_shows_every_type_beside_what_was_published(data: Path, here: l
     assert all(one.split == "dev" for job in here for one in job.samples)
 
 
+def test_ideas_are_measured_on_testa_as_well(data: Path, here: list[Job], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classhmm, "IDEAS", dict(list(classhmm.IDEAS.items())[:2]))
+    names = list(systems(classhmm.run(Options(data, "ideas", split="dev"))))
+    assert names == ["as in published(), testa", "no rare word is read as unknown, testa"]
+    assert [job.system.fields["replicas"] for job in here] == [ClassHMM.published().replicas, 0.0]
+
+
+def test_a_fit_is_shared_by_decoders_and_by_the_texts_of_conll() -> None:
+    one = System.of(ClassHMM.published(2))
+    dev, test = Sample(split="dev"), Sample(split="test")
+    assert _classhmm.fit_key(one, dev) == _classhmm.fit_key(one.but(decode="kl+rerank"), test)
+    assert _classhmm.fit_key(one, dev) != _classhmm.fit_key(one.but(seed=1), dev)
+    assert _classhmm.fit_key(one, Sample("jnlpba", "dev")) != _classhmm.fit_key(one, Sample("jnlpba", "test"))
+    assert _classhmm.fit_key(one, Sample("ieer", fold=0)) != _classhmm.fit_key(one, Sample("ieer", fold=1))
+
+
 def test_kappa_is_drawn_on_testa_whatever_the_split(data: Path, here: list[Job]) -> None:
     result = classhmm.run(Options(data, "kappa", split="test"))
-    assert all(one == Sample(split="dev") for job in here for one in job.samples)
-    assert [row["system"] for row in result["rows"]][-2:] == ["crf, kappa 0.25, testa", "crf, kappa 1, testa"]
-    svg = classhmm.PLOT.read_text(encoding="utf-8")
-    assert svg.count("<polyline") == 3
-    assert "CoNLL-2003 testa (development set) by kappa</title>" in svg
-    assert ">0.25</text>" in svg
+    assert all(one == Sample(split="dev", tagged=20) for job in here for one in job.samples)
+    assert [row["system"] for row in result["rows"]][-2:] == [
+        "published, 5 states, shape, kappa 0.25, testa",
+        "published, 5 states, shape, kappa 1, testa",
+    ]
+    for features in _classhmm_rows.SETS:
+        svg = (classhmm.PLOTS / f"classhmm-kappa-{features}.svg").read_text(encoding="utf-8")
+        assert svg.count("<polyline") == 3
+        assert f"CoNLL-2003 testa (development set), features: {features} by kappa</title>" in svg
+        assert ">0.25</text>" in svg
 
 
 def systems(result: dict[str, Any]) -> Iterator[str]:
@@ -249,7 +274,11 @@ def systems(result: dict[str, Any]) -> Iterator[str]:
 
 def test_stories_are_scored_over_all_folds(data: Path, here: list[Job]) -> None:
     result = classhmm.run(Options(data, "ieer"))
-    assert len(list(systems(result))) == 8
+    names = list(systems(result))
+    assert names[8:] == [
+        "the 13 features, 1 state", "the 13 features, 2 states", "2 states less 1 state", "the 13 features, 5 states",
+        "5 states less 1 state",
+    ]  # fmt: skip
     assert len(here) == 8
     assert all([one.fold for one in job.samples] == list(range(5)) for job in here)
     assert {row["label"] for row in result["rows"]} == {"all", "DATE", "PERSON"}
@@ -259,12 +288,11 @@ def test_stories_are_scored_over_all_folds(data: Path, here: list[Job]) -> None:
 
 def test_the_curve_has_a_row_with_and_without_untagged_sentences(data: Path, here: list[Job]) -> None:
     result = classhmm.run(Options(data, "semi", seeds=2))
-    first = "joint, 6 tagged, 0 untagged sentences", "joint, 6 tagged, 36 untagged sentences"
     names = list(systems(result))
-    assert tuple(names[:2]) == first
-    assert "difference" in names[2]
-    assert len(names) == 6
-    assert [job.samples[0].draw for job in here] == [0, 0, 1, 1]
+    assert names[:3] == [f"joint, 6 tagged, {more} untagged sentences" for more in (0, 4, 36)]
+    assert names[3:5] == [f"{more} untagged, 6 tagged: difference" for more in ("4", "10,000")]
+    assert len(names) == 10
+    assert [job.samples[0].draw for job in here] == [0] * 3 + [1] * 3
 
 
 def test_abstracts_and_speed_and_substructure_run(data: Path, here: list[Job]) -> None:

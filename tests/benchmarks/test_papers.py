@@ -67,9 +67,9 @@ def test_rows_of_other_benchmarks_come_in_common_columns(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(importlib, "import_module", lambda _: SimpleNamespace(run=run))
     result = papers.run(Options(tmp_path, "P4"))
-    assert asked == [("published", "dev"), ("factors", "dev")]
-    assert result["bars"] == [{"id": "one"}, {"id": "one"}]
-    first, _, *others = result["rows"]
+    assert asked == [("published", "dev"), ("factors", "dev"), ("unstated", "dev")]
+    assert result["bars"] == [{"id": "one"}] * 3
+    first, _, _, *others = result["rows"]
     assert first["paper"] == "P4"
     assert (first["F1"], first["published"], first["CPU s"], first["peak MB"]) == (72.5, 72.16, 41.0, 400)
     assert "MB" not in first

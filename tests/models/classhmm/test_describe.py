@@ -26,7 +26,20 @@ from chaffinch.models.classhmm.describe import features as substructure_features
 from chaffinch.models.classhmm.describe import states as substructure
 from chaffinch.models.classhmm.describe.features import StateFeatures, in_words
 from chaffinch.models.classhmm.describe.report import Measure, Roles, Substructure, has_parts, verdict
-from chaffinch.models.classhmm.describe.roles import FAMILY, GIVEN, INITIAL, compare, measure, nmi, role
+from chaffinch.models.classhmm.describe.roles import (
+    ABBREVIATION,
+    COMMON,
+    FAMILY,
+    GIVEN,
+    INITIAL,
+    RARE,
+    compare,
+    measure,
+    nmi,
+    role,
+    role_set,
+    term_role,
+)
 from chaffinch.models.classhmm.describe.states import Class
 from chaffinch.models.classhmm.model import Model
 from chaffinch.models.hmmdp.config import HMMDP
@@ -138,6 +151,35 @@ def test_position_alone_wins_nothing_given_the_position() -> None:
 )  # fmt: skip
 def test_roles_of_words(word: str, expected: str) -> None:
     assert role(word, oov.pack("en")) == expected
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("COPD", ABBREVIATION), ("APC", ABBREVIATION), ("heart", COMMON), ("Heart", COMMON), ("Wiskott", RARE),
+     ("Mary", RARE), ("the", COMMON), ("T", ""), ("12", ""), ("p53", ""), ("-", ""), ("ONCOLOGY", COMMON)],
+)  # fmt: skip
+def test_roles_of_words_of_terms(word: str, expected: str) -> None:
+    assert term_role(word, oov.pack("en")) == expected
+
+
+@pytest.mark.parametrize(
+    ("label", "roles"),
+    [("PER", (GIVEN, FAMILY, INITIAL)), ("DOCTOR", (GIVEN, FAMILY, INITIAL)),
+     ("Disease", (ABBREVIATION, COMMON, RARE)), ("LOC", (ABBREVIATION, COMMON, RARE))],
+)  # fmt: skip
+def test_roles_are_those_of_the_label(label: str, roles: tuple[str, ...]) -> None:
+    assert role_set(label).roles == roles
+
+
+def test_diseases_are_not_compared_with_names_of_persons() -> None:
+    words = ["COPD", "APC", "ALS", "DMD", "HIV", "BRCA", "carcinoma", "fibrosis", "hepatitis", "melanoma", "anemia"]
+    found = [((word,), (1 if word.isupper() else 2,)) for word in words for _ in range(9)]
+    diseases, people = compare(found, oov.pack("en"), "Disease"), compare(found, oov.pack("en"), "PERSON")
+    assert diseases.known[ABBREVIATION] == 54
+    assert not {GIVEN, FAMILY, INITIAL} & set(diseases.known)
+    assert diseases.single is not None
+    assert diseases.single.clear
+    assert people.single is None
 
 
 def mentions(rng: np.random.Generator, mistakes: float, count: int = 200) -> list[tuple[tuple[str], tuple[int]]]:

@@ -44,9 +44,10 @@ def _classes(content: Mapping[str, Any]) -> str:
         else "What more states do for held-out text was not measured."
     )
     text = (
-        "A class has sub-structure if its states follow roles that were unknown in training (given name, family name, "
-        "initial, by public lists), and if held-out text becomes likelier with them. NMI is the normalised mutual "
-        "information of state and role on mentions of one token, where position cannot decide it; below it what 95 % "
+        "A class has sub-structure if its states follow roles that were unknown in training (of persons: given "
+        "name, family name, initial, by public lists; of others: abbreviation, common word, rare word), and if "
+        "held-out text becomes likelier with them. NMI is the normalised mutual information of state and role on "
+        "mentions of one token, where position cannot decide it; below it what 95 % "
         f"of random assignments stay under. {content['rule']} {gain}"
     )
     head = ("class", "states", "tokens", "mentions", "NMI", "NMI, each word once", "sub-structure")

@@ -81,10 +81,10 @@ class ClassHMM:
     def published(
         cls, states_per_class: int = 1, features: Literal["basic", "capitalisation", "shape", "muc"] = "capitalisation"
     ) -> ClassHMM:
-        """Return the published settings: joint likelihood, as many states for O as per type, weights by state only."""
+        """Return the published settings: joint likelihood, as many states for O as per type, best path of states."""
         return cls(
             states_per_class, objective="joint", features=features, kappa=0.25, shared=False, evaluations=300,
-            cutoff=1, private=False, floor=1, calibrate=False,
+            decode="joint", cutoff=1, private=False, floor=1, calibrate=False,
         )  # fmt: skip
 
     @property

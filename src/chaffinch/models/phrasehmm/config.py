@@ -16,7 +16,7 @@ CHOICES = {
 }
 PUBLISHED = ("phrase", "pos", "token 1", "token 2")
 # Of the additive rule, whose steps are in probabilities; the publication states none. `bench relations --only rates`
-# has the rates beside it: larger ones forget the counts, smaller ones change nothing in few epochs.
+# has others beside it: larger ones lose recall.
 PUBLISHED_RATE = 0.001
 
 

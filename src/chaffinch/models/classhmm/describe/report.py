@@ -75,7 +75,7 @@ class Measure(msgspec.Struct, frozen=True):
 
 
 class Roles(msgspec.Struct, frozen=True):
-    """Agreement of a class's states with roles from public lists of names, or the reason why it was not measured."""
+    """Agreement of a class's states with the roles of its words, or the reason why it was not measured."""
 
     mentions: int = 0  # of one token
     known: dict[str, int] = {}  # how many of them have each role

@@ -1,4 +1,7 @@
-"""Mutual information of a name's state and its role, compared with chance: do states follow roles?
+"""Mutual information of a mention's state and its role, compared with chance: do states follow roles?
+
+Which words have which role depends on the label: names of persons are given names, family names and initials by public
+lists; words of any other label are abbreviations, common words of the language, or rare words (as eponyms are).
 
 n mentions. Where position alone decides the state, as in a left-right chain or with separate states for first tokens,
 the figure would be high by construction; it is measured on mentions of one token, and conditioned on the position.
@@ -9,7 +12,8 @@ states of a class, which training does not supervise, separate along the lists.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,12 +22,14 @@ from chaffinch.features import signatures as oov
 from chaffinch.features.signatures import Pack
 from chaffinch.kernels import Floats, Ints
 from chaffinch.models.classhmm.describe.report import Measure, Roles
+from chaffinch.text.identifiers import kind_of
 
 GIVEN, FAMILY, INITIAL = "given name", "family name", "initial"
-ROLES = (GIVEN, FAMILY, INITIAL)
+ABBREVIATION, COMMON, RARE = "abbreviation", "common word", "rare word"
+LONGEST, SHORTEST = 6, 4  # letters of an abbreviation; of a rare word, since shorter ones are often symbols
 PERMUTATIONS, HIGH = 500, 95  # random assignments of states, and the percentile of their NMI that counts as chance
 ENOUGH, EACH = 30, 5  # mentions with a role that a measure needs, and of each of two roles; fewer say little
-PART = 0.15  # the share of mentions that must have a role; below, lists of names do not apply to this class
+PART = 0.15  # the share of mentions that must have a role; below, the roles do not apply to this class
 _RANKS = {"hi": 2, "lo": 1}
 
 Mention = tuple[Sequence[str], Sequence[int]]  # words and states
@@ -42,6 +48,40 @@ def role(word: str, pack: Pack) -> str:
     if first == last or max(others) > max(first, last):
         return ""
     return GIVEN if first > last else FAMILY
+
+
+def term_role(word: str, pack: Pack) -> str:
+    """Return abbreviation, common word or rare word; empty for numbers, signs and short words that are not common.
+
+    >>> [term_role(word, oov.pack("en")) for word in ("COPD", "heart", "Wiskott", "12", "T")]
+    ['abbreviation', 'common word', 'rare word', '', '']
+    """
+    if word.isupper() and word.isalpha() and 2 <= len(word) <= LONGEST:
+        return ABBREVIATION
+    if word.casefold() in pack.frequent:
+        return COMMON
+    return RARE if word.isalpha() and len(word) >= SHORTEST else ""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleSet:
+    """The roles that words of some labels can have, and the function that tells a word's role."""
+
+    roles: tuple[str, ...]
+    role_of: Callable[[str, Pack], str]
+
+
+PEOPLE = RoleSet((GIVEN, FAMILY, INITIAL), role)
+TERMS = RoleSet((ABBREVIATION, COMMON, RARE), term_role)
+
+
+def role_set(label: str) -> RoleSet:
+    """Return the roles of a label's words: those of names for labels of persons, else those of terms.
+
+    >>> role_set("PER") is role_set("PATIENT") is PEOPLE, role_set("Disease") is TERMS
+    (True, True)
+    """
+    return PEOPLE if kind_of(label).category == "NAME" else TERMS
 
 
 def nmi(one: Ints, other: Ints, given: Ints | None = None) -> float:
@@ -83,8 +123,9 @@ def measure(states: Ints, roles: Ints, given: Ints | None = None, *, seed: int =
     return Measure(n, nmi(states, roles, given), float(found.mean()), high)
 
 
-def compare(mentions: Iterable[Mention], pack: Pack, *, seed: int = 0) -> Roles:
-    """Compare the states of a class's mentions with roles of names; give a `reason` instead if that says little."""
+def compare(mentions: Iterable[Mention], pack: Pack, label: str = "PERSON", *, seed: int = 0) -> Roles:
+    """Compare the states of a class's mentions with roles of its label; give a `reason` instead if that says little."""
+    chosen = role_set(label)
     known: dict[str, str] = {}
     single: list[tuple[str, int]] = []
     longer: list[tuple[int, int, int, int]] = []  # state, role, position, length
@@ -93,19 +134,21 @@ def compare(mentions: Iterable[Mention], pack: Pack, *, seed: int = 0) -> Roles:
         one_token += len(words) == 1
         for position, (word, state) in enumerate(zip(words, states, strict=True)):
             if word not in known:
-                known[word] = role(word, pack)
+                known[word] = chosen.role_of(word, pack)
             name = known[word]
             if name and len(words) == 1:
                 single.append((word, state))
             elif name:
-                longer.append((state, ROLES.index(name), position, len(words)))
+                longer.append((state, chosen.roles.index(name), position, len(words)))
     counts = Counter(known[word] for word, _ in single)
-    role_counts = {name: counts[name] for name in ROLES if counts[name]}
+    role_counts = {name: counts[name] for name in chosen.roles if counts[name]}
     if (reason := _reason_against(role_counts, len(single), one_token)) is not None:
         return Roles(one_token, role_counts, reason=reason)
-    numbers = np.array([ROLES.index(known[word]) for word, _ in single])
+    known_roles = {word: chosen.roles.index(known[word]) for word, _ in single}
+    numbers = np.array([known_roles[word] for word, _ in single])
     by_token = measure(np.array([state for _, state in single]), numbers, seed=seed)
-    return Roles(one_token, role_counts, by_token, _each_word(single, known, seed), _given_position(longer, seed))
+    by_word = _each_word(single, known_roles, seed)
+    return Roles(one_token, role_counts, by_token, by_word, _given_position(longer, seed))
 
 
 def _reason_against(counts: dict[str, int], with_role: int, single: int) -> str | None:
@@ -120,13 +163,13 @@ def _reason_against(counts: dict[str, int], with_role: int, single: int) -> str 
     return None
 
 
-def _each_word(single: Sequence[tuple[str, int]], known: dict[str, str], seed: int) -> Measure:
+def _each_word(single: Sequence[tuple[str, int]], known: dict[str, int], seed: int) -> Measure:
     """Return the measure with every word once, in the state it mostly has; of equals the lowest."""
     usual: dict[str, Counter[int]] = {}
     for word, state in single:
         usual.setdefault(word, Counter())[state] += 1
     states = [max(sorted(tally), key=lambda state: tally[state]) for tally in usual.values()]
-    return measure(np.array(states), np.array([ROLES.index(known[word]) for word in usual]), seed=seed)
+    return measure(np.array(states), np.array([known[word] for word in usual]), seed=seed)
 
 
 def _given_position(longer: Sequence[tuple[int, int, int, int]], seed: int) -> Measure | None:

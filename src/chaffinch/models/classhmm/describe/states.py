@@ -58,7 +58,7 @@ def describe(model: Model, evidence: Evidence, seen: Observed | None = None) -> 
 
 
 def measure(model: Model, documents: Sequence[Document], *, layer: str | None = None) -> dict[str, Roles]:
-    """Compare each label's states with roles of names, on any documents; DataError for a label the model lacks."""
+    """Compare each label's states with roles of its words, on any documents; DataError for a label the model lacks."""
     task = Task.of(documents, layer=layer, soft=None, names=model.names)
     if task.names != model.names:
         new = ", ".join(task.names[len(model.names) :])
@@ -178,7 +178,8 @@ class _BestPaths:
             return Roles(reason=f"position would win by construction (roles are measured with {requirement})")
         if self.model.labels.subs[1 + label] < 2:
             return Roles(reason="there is one state")
-        return roles.compare(((words, states) for _, words, states in self.mentions_of(label)), self.model.pack)
+        mentions = ((words, states) for _, words, states in self.mentions_of(label))
+        return roles.compare(mentions, self.model.pack, self.model.names[label])
 
     def examples(self, label: int) -> Iterator[tuple[Piece, ...]]:
         """Yield mentions that enough patients used, alternating ways to segment; none for O or with `private`."""
