@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import islice
 
 from chaffinch.deid.dates.order import MOST_CONTRARY, count_orders, find_numeric_dates, settle_order
 from chaffinch.deid.dates.points import Order
@@ -33,17 +34,16 @@ def settle_date_order(release: Release, units: Iterable[Unit], option: str) -> R
                 "give one of them"
             )
         return release
-    return replace(release, counted_order=_count_order(units)) if "auto" in orders else release
+    return replace(release, counted_order=count_order(map(_text_of, units))) if "auto" in orders else release
 
 
-def _count_order(units: Iterable[Unit]) -> Order | None:
-    """Return the day–month order of nearly all unambiguous numeric dates in the first notes; None if they disagree."""
+def count_order(texts: Iterable[str]) -> Order | None:
+    """Return the day–month order of nearly all unambiguous numeric dates in the first texts; None if they disagree."""
     votes: Counter[Order] = Counter()
     characters = 0
-    for number, unit in enumerate(units):
-        if number >= SAMPLE_NOTES or characters >= SAMPLE_CHARACTERS:
+    for text in islice(texts, SAMPLE_NOTES):
+        if characters >= SAMPLE_CHARACTERS:
             break
-        text = _text_of(unit)
         characters += len(text)
         votes += count_orders(find_numeric_dates(plain_text(text)))
     return settle_order(votes, most_contrary=MOST_CONTRARY)

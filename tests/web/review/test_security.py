@@ -20,12 +20,23 @@ from chaffinch.web.review.store.users import add_user, begin_session, find_sessi
 from tests.web.review.test_work import NAME, confirm
 from tests.web.review.world import CANARY, PASSWORD, Visitor, make_project, note, served, task_of, user
 
-PAGES = ("/", "/agreement", "/audit", "/audit.jsonl", "/guideline", "/notes/1", "/cases/1", "/nothing")
+PAGES = (
+    "/",
+    "/agreement",
+    "/audit",
+    "/audit.jsonl",
+    "/guideline",
+    "/tasks",
+    "/notes/1",
+    "/notes/1/others/2",
+    "/cases/1",
+    "/nothing",
+)
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    made = make_project(tmp_path, [note(0), note(1)])
+def project(tmp_path: Path, database_url: str) -> Iterator[Project]:
+    made = make_project(tmp_path, [note(0), note(1)], url=database_url)
     yield made
     made.close()
 

@@ -15,7 +15,6 @@ import typer
 
 from chaffinch.cli import frame
 from chaffinch.cli.frame.results import ProjectResult
-from chaffinch.deid.detect.detector import detector
 from chaffinch.deid.keys import Secret
 from chaffinch.errors import ConfigError
 from chaffinch.text.formats import ReadOptions, read
@@ -33,7 +32,6 @@ from chaffinch.web.review.project import (
 )
 from chaffinch.web.review.store import trail, users
 
-RULES = "rules"  # the detector without a model
 OPERATOR = "command line"  # the actor of what no user of the project did
 
 _Folder = Annotated[Path, typer.Argument(metavar="PROJECT", help="Folder of the project.", show_default=False)]
@@ -138,8 +136,7 @@ def import_command(
         elif layer is not None:
             found = importing.read_layer_notes(documents, layer)
         else:
-            model = None if project.config.model == RULES else project.config.model
-            found = importing.detect_notes(documents, detector(model, by_patient=True))
+            found = importing.detect_notes(documents, project.detector())
         done = importing.import_notes(project, found, OPERATOR)
     if done.without_risk:
         frame.note(f"{done.without_risk:,} notes have no expected misses, and come last in the queue", quiet=quiet)

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from chaffinch.text.identifiers import CATEGORIES, kind_of
+from chaffinch.text.identifiers import CATEGORIES
 from chaffinch.web.pages import wire
 from chaffinch.web.pages.handlers import data_endpoint, message_endpoint, number_of, page_endpoint
 from chaffinch.web.pages.render import embed, page
@@ -19,15 +19,16 @@ from chaffinch.web.review.desk import Desk
 from chaffinch.web.review.preview import preview
 from chaffinch.web.review.reading import OpenTask
 from chaffinch.web.review.store.users import User
-from chaffinch.web.review.store.work import patient_assignments
-
-_MOST_NAMES = 40  # of a patient, beside the note
+from chaffinch.web.review.why import explain_stretch
 
 
 def routes(desk: Desk) -> tuple[list[BaseRoute], list[BaseRoute]]:
     """Return the reader's routes: those of pages, and those of messages of scripts."""
     station = _ReaderPages(desk)
-    pages: list[BaseRoute] = [Route("/notes/{number:int}", page_endpoint(station.note))]
+    pages: list[BaseRoute] = [
+        Route("/notes/{number:int}", page_endpoint(station.note)),
+        Route("/notes/{number:int}/others/{other:int}", page_endpoint(station.other)),
+    ]
     base = "/review/tasks/{number:int}"
     messages: list[BaseRoute] = [
         Route(base, data_endpoint(station.task)),
@@ -36,6 +37,7 @@ def routes(desk: Desk) -> tuple[list[BaseRoute], list[BaseRoute]]:
         Route(f"{base}/reopen", message_endpoint(station.reopen), methods=["POST"]),
         Route(f"{base}/identical", message_endpoint(station.identical), methods=["POST"]),
         Route(f"{base}/apply", message_endpoint(station.apply), methods=["POST"]),
+        Route(f"{base}/why", message_endpoint(station.why), methods=["POST"]),
         Route(f"{base}/preview", message_endpoint(station.preview), methods=["POST"]),
     ]
     return pages, messages
@@ -49,7 +51,7 @@ def queue_page(desk: Desk, request: Request, user: User) -> Response:
     category = category if category in CATEGORIES else ""
     rows = reading.reader_queue(desk, user, status=status, category=category)
     counts = {name: len(reading.reader_queue(desk, user, status=name)) for name in ("open", "done")}
-    name = "queue_rows" if request.headers.get("hx-request") else "queue"
+    name = "parts/queue_rows" if request.headers.get("hx-request") else "queue"
     return page(
         name, user=user, csrf=request.state.session.csrf, project=desk.project.config.name, rows=rows,
         counts=counts, chosen=status, category=category, categories=CATEGORIES,
@@ -73,32 +75,26 @@ class _ReaderPages:
             idle=self.desk.project.config.idle_minutes, policy=self.desk.project.policy,
         )  # fmt: skip
 
+    def other(self, request: Request, user: User) -> Response:
+        """Return the page of another note of a task's patient: its text alone."""
+        task, number = number_of(request), int(request.path_params["other"])
+        text = reading.read_other(self.desk, user, task, number)
+        return page(
+            "other", user=user, csrf=request.state.session.csrf, project=self.desk.project.config.name, text=text,
+            number=number, task=task,
+        )  # fmt: skip
+
     def task(self, request: Request, user: User) -> Any:
         """Answer with another task's content, for the script of a page that is open already."""
         return self._message(user, reading.open_task(self.desk, user, number_of(request)))
 
     def _message(self, user: User, opened: OpenTask) -> dict[str, Any]:
         """Return a task with the patient's names, the reader's other notes of the patient, and the next task."""
-        names, others = self._patient(user, opened)
+        patient = reading.read_patient(self.desk, user, opened)
+        names = [{"words": words, "times": times} for words, times in patient.names]
+        others = [asdict(one) for one in patient.others]
         following = reading.next_task(self.desk, user, but=opened.assignment.id)
         return wire.task_message(self.desk, opened, {"names": names, "others": others, "next": following})
-
-    def _patient(self, user: User, opened: OpenTask) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return the names marked in the patient's notes of this reader, most frequent first, and the other tasks."""
-        found: dict[str, int] = {}
-        others = []
-        with self.desk.project.database.read() as connection:
-            for task in patient_assignments(connection, user.id, opened.note.patient):
-                note = self.desk.note(connection, task.note)
-                marks = opened.marks if task.id == opened.assignment.id else self.desk.marks(connection, task)
-                for mark in marks:
-                    if kind_of(mark.label).category == "NAME":
-                        words = note.document.text[mark.start : mark.end]
-                        found[words] = found.get(words, 0) + 1
-                if task.id != opened.assignment.id:
-                    others.append({"task": task.id, "note": task.note, "done": task.done})
-        ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:_MOST_NAMES]
-        return [{"words": words, "times": times} for words, times in ranked], others
 
     def save(self, request: Request, user: User, body: bytes) -> Any:
         """Store the reader's edits, and answer with what was stored."""
@@ -133,6 +129,11 @@ class _ReaderPages:
             self.desk, user, number_of(request), message.mark, scope=message.scope, batch=message.id
         )
         return asdict(count)
+
+    def why(self, request: Request, user: User, body: bytes) -> Any:
+        """Answer with what the project's detector says of a stretch."""
+        place = wire.decode(body, wire.StretchMessage)
+        return asdict(explain_stretch(self.desk, user, number_of(request), place.start, place.end))
 
     def preview(self, request: Request, user: User, body: bytes) -> Any:
         """Answer with the replacement that a release would write for each mark."""

@@ -26,6 +26,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
     """Return the routes of the steward's and auditor's pages and forms."""
     station = _StewardPages(desk)
     return [
+        Route("/tasks", page_endpoint(station.tasks)),
         Route("/agreement", page_endpoint(station.agreement)),
         Route("/audit", page_endpoint(station.audit)),
         Route("/audit.jsonl", page_endpoint(station.audit_file)),
@@ -60,6 +61,19 @@ class _StewardPages:
         config = self.desk.project.config
         csrf = request.state.session.csrf
         return {"user": user, "csrf": csrf, "project": config.name, "idle": config.idle_minutes}
+
+    def tasks(self, request: Request, user: User) -> Response:
+        """Return the list of notes with their readers, or only its table if a filter was changed."""
+        state, reader = (request.query_params.get(name, "") for name in ("state", "reader"))
+        state = state if state in judging.STATES else ""
+        rows = judging.list_notes(self.desk, user, state=state, reader=reader)
+        with self.desk.project.database.read() as connection:
+            readers = [one.name for one in users.list_users(connection) if one.role == "reader"]
+        name = "parts/tasks_rows" if request.headers.get("hx-request") else "tasks"
+        chosen = {"state": state, "reader": reader}
+        return page(
+            name, rows=rows, states=judging.STATES, readers=readers, chosen=chosen, **self._common(request, user)
+        )
 
     def agreement(self, request: Request, user: User) -> Response:
         """Return the page of the agreement between readers, by pair and category."""

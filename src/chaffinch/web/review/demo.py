@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from chaffinch.deid.detect.detector import detector
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.synth.notes import notes
 from chaffinch.errors import ConfigError
@@ -13,7 +12,7 @@ from chaffinch.text import Document
 from chaffinch.web.review.desk import Desk
 from chaffinch.web.review.importing import detect_notes, import_notes
 from chaffinch.web.review.judging import assign_notes
-from chaffinch.web.review.project import Project, ProjectConfig, create_project
+from chaffinch.web.review.project import RULES, Project, ProjectConfig, create_project
 from chaffinch.web.review.store.users import User, add_user, list_users
 
 PEOPLE = (("Ann", "reader"), ("Ben", "reader"), ("Carol", "adjudicator"), ("Stella", "steward"), ("Otto", "auditor"))
@@ -39,6 +38,7 @@ def make_demo(
     config = ProjectConfig(
         "Demonstration",
         policy="i2b2-surrogate",
+        model=model or RULES,
         without_suggestions=0.25,
         key_file="../project.key",
         secret_file="../surrogates.key",  # noqa: S106  (a path)
@@ -48,7 +48,7 @@ def make_demo(
         for name, role in PEOPLE:
             add_user(change, name, role, password=password)
     chosen = demo_documents() if documents is None else documents
-    import_notes(project, detect_notes(chosen, detector(model, by_patient=True)), "chaffinch")
+    import_notes(project, detect_notes(chosen, project.detector()), "chaffinch")
     assign_notes(Desk(project), steward_of(project))
     return project
 

@@ -10,7 +10,10 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from chaffinch.deid.dates.points import Order
+from chaffinch.deid.detect.detector import HybridDetector
 from chaffinch.errors import ChaffinchError
+from chaffinch.text.explanation import Explanation
 from chaffinch.web.review.domain.marks import Edit, Mark, replay
 from chaffinch.web.review.project import Project
 from chaffinch.web.review.store.notes import StoredNote, load_note
@@ -55,10 +58,17 @@ class Desk:
 
     project: Project
     notes: Memory[int, StoredNote] = field(default_factory=lambda: Memory(_MOST_NOTES), repr=False)
+    explanations: Memory[int, tuple[Explanation, ...]] = field(default_factory=lambda: Memory(_MOST_NOTES), repr=False)
+    orders: Memory[int, Order | None] = field(default_factory=lambda: Memory(1), repr=False)  # by number of notes
+    detectors: Memory[str, HybridDetector] = field(default_factory=lambda: Memory(1), repr=False)
 
     def note(self, connection: Connection, number: int) -> StoredNote:
         """Return a note by number, decrypted and cached."""
         return self.notes.fetch(number, lambda: load_note(connection, self.project.database, number))
+
+    def detector(self) -> HybridDetector:
+        """Return the project's detector, loaded once."""
+        return self.detectors.fetch(self.project.config.model, self.project.detector)
 
     def suggestions(self, assignment: Assignment, note: StoredNote) -> tuple[Mark, ...]:
         """Return the detector's marks that this assignment shows its reader; none if they are hidden."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from sqlalchemy import Connection
 
@@ -40,6 +40,7 @@ from chaffinch.web.review.store.work import (
 )
 
 State = Literal["unassigned", "reading", "differs", "agreed", "settled"]
+STATES: tuple[State, ...] = get_args(State)
 CLOSED: tuple[State, ...] = ("agreed", "settled")
 
 
@@ -56,6 +57,25 @@ class Case:
     def left(self) -> int:
         """Return how many differences are not settled."""
         return sum(one.key not in self.settled for one in self.differences)
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderTask:
+    """A reader of a note: the name, whether they are done, and the time."""
+
+    name: str
+    done: bool
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRow:
+    """A note in the list of the steward: where it is on its way, and with whom."""
+
+    note: int
+    state: State
+    stratum: str
+    readers: tuple[ReaderTask, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +132,24 @@ def progress(desk: Desk) -> Progress:
             rate = round(3600 * len(done) / seconds, 1) if seconds >= 1 else None
             rows.append({"name": one.name, "tasks": len(mine), "done": len(done), "seconds": seconds, "per_hour": rate})
         return Progress(note_states(desk, connection), rows)
+
+
+def list_notes(desk: Desk, user: User, *, state: str = "", reader: str = "") -> list[NoteRow]:
+    """Return the notes in reading order with their state and readers, of one state or reader if asked; no marks."""
+    require(user, "steward")
+    with desk.project.database.read() as connection:
+        names = {one.id: one.name for one in list_users(connection)}
+        states = note_states(desk, connection)
+        tasks: dict[int, list[ReaderTask]] = {}
+        for task in list_assignments(connection):
+            if task.arm != ADJUDICATOR:
+                tasks.setdefault(task.note, []).append(ReaderTask(names[task.user], task.done, task.seconds))
+        order = reading_order(waiting_notes(connection), desk.project.config.random)
+    rows = [NoteRow(one.note, states[one.note], one.stratum, tuple(tasks.get(one.note, ()))) for one in order]
+    return [
+        row for row in rows
+        if state in ("", row.state) and (not reader or any(task.name == reader for task in row.readers))
+    ]  # fmt: skip
 
 
 def note_states(desk: Desk, connection: Connection) -> dict[int, State]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from chaffinch.deid.release.patient import NumberedDocument, Released, release
+from sqlalchemy import Connection
+
+from chaffinch.deid.release.patient import NumberedDocument, Release, Released, release
+from chaffinch.jobs.date_order import count_order
 from chaffinch.text import Document, Span
 from chaffinch.web.review.desk import Desk
 from chaffinch.web.review.domain.marks import Mark
-from chaffinch.web.review.store.notes import StoredNote, load_patient
+from chaffinch.web.review.store.notes import StoredNote, load_note, load_patient, waiting_notes
 from chaffinch.web.review.store.users import User
 from chaffinch.web.review.store.work import list_assignments
 
@@ -54,14 +57,24 @@ def with_marks(note: StoredNote, marks: Iterable[Mark]) -> Document:
     return note.document.with_layer(REVIEWED, spans)
 
 
+def count_dates(desk: Desk, connection: Connection) -> Release:
+    """Return the settings of the release, with the order of day and month that it would count over all notes."""
+    settings = desk.project.release_settings()
+    if settings.date_order != "auto" or "auto" not in settings.policy.date_orders:
+        return settings
+    numbers = [row.note for row in waiting_notes(connection)]
+    texts = (load_note(connection, desk.project.database, number).document.text for number in numbers)
+    return replace(settings, counted_order=desk.orders.fetch(len(numbers), lambda: count_order(texts)))
+
+
 def preview(desk: Desk, user: User, note: StoredNote, marks: Sequence[Mark]) -> list[tuple[int, int, str]]:
     """Return (start, end, new text) of each replacement as a note would be released; [] if it would be withheld.
 
     The patient's other notes count with the reader's own marks, or with the suggestions where the reader has none.
     """
-    settings = desk.project.release_settings()
     documents = []
     with desk.project.database.read() as connection:
+        settings = count_dates(desk, connection)
         mine = {task.note: task for task in list_assignments(connection, user=user.id)}
         for other in load_patient(connection, desk.project.database, note.patient):
             task = mine.get(other.number)

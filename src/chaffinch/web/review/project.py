@@ -18,6 +18,7 @@ from typing import Any, get_args
 
 from chaffinch.checks import check_choice, did_you_mean
 from chaffinch.deid.dates.order import DateOrder
+from chaffinch.deid.detect.detector import HybridDetector, detector
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import KINDS
 from chaffinch.deid.policy import Policy
@@ -27,6 +28,7 @@ from chaffinch.web.review.store.database import Database, sqlite_url
 
 VARIABLE = "CHAFFINCH_PROJECT_KEY"
 FILE, DATABASE = "project.toml", "review.sqlite"
+RULES = "rules"  # the model of a project whose detector has none
 MOST_READERS = 2  # more is hardly worth it: two people find about .99 of all identifiers
 LONGEST_LABEL = 40
 # The types of the keys 1 to 9: those that are most frequent in notes.
@@ -121,6 +123,10 @@ class Project:
     def policy(self) -> Policy:
         """Return the policy of the release."""
         return Policy.read(_policy_path(self.folder, self.config.policy))
+
+    def detector(self) -> HybridDetector:
+        """Return the detector that makes suggestions; raise an error if its model cannot be loaded."""
+        return detector(None if self.config.model == RULES else self.config.model, by_patient=True)
 
     def release_settings(self) -> Release:
         """Return how notes are released; raise ConfigError if the policy needs a secret and there is none."""

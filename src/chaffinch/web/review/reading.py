@@ -7,6 +7,7 @@ marks: nothing here reads what another reader decided.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -19,7 +20,7 @@ from chaffinch.web.review.domain.differences import find_differences
 from chaffinch.web.review.domain.identical import find_identical, free_places
 from chaffinch.web.review.domain.marks import Edit, Mark, check_edit, open_suggestions, replay
 from chaffinch.web.review.domain.queue import Place, reading_order
-from chaffinch.web.review.store.notes import StoredNote, waiting_notes
+from chaffinch.web.review.store.notes import StoredNote, load_patient, waiting_notes
 from chaffinch.web.review.store.users import User
 from chaffinch.web.review.store.work import (
     ADJUDICATOR,
@@ -35,6 +36,7 @@ from chaffinch.web.review.store.work import (
     set_outcome,
 )
 
+_MOST_NAMES = 40  # of a patient, beside the note
 APPLIED = "applied"  # the source of suggestions that a reader made from another note of theirs
 
 
@@ -60,6 +62,23 @@ class OpenTask:
     marks: tuple[Mark, ...] = field(repr=False)
     head: int
     locked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OtherNote:
+    """Another note of the patient: its number, and the reader's task if it is theirs to read."""
+
+    note: int
+    task: int | None
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PatientView:
+    """What is shown beside a note of its patient: names with their numbers, and the other notes."""
+
+    names: tuple[tuple[str, int], ...] = field(repr=False)
+    others: tuple[OtherNote, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +139,45 @@ def open_task(desk: Desk, user: User, number: int) -> OpenTask:
         marks = replay(desk.suggestions(assignment, note), (edit for _, edit in edits))
         locked = assignment.note in outcomes(connection)
         return OpenTask(assignment, note, marks, edits[-1][0] if edits else 0, locked)
+
+
+def read_patient(desk: Desk, user: User, opened: OpenTask) -> PatientView:
+    """Return the names of a task's patient, most frequent first, and the patient's other notes.
+
+    Names are those of the reader's marks and, in notes that are not theirs, of the detector. Where suggestions are
+    hidden, the detector's count nowhere: only what the reader confirmed does. What other readers marked never counts.
+    """
+    names: Counter[str] = Counter()
+    others = []
+    with desk.project.database.read() as connection:
+        mine = {task.note: task for task in patient_assignments(connection, user.id, opened.note.patient)}
+        for note in load_patient(connection, desk.project.database, opened.note.patient):
+            task = mine.get(note.number)
+            if note.number == opened.note.number:
+                marks = opened.marks
+            else:
+                marks = note.suggestions if task is None else desk.marks(connection, task)
+                others.append(OtherNote(note.number, None if task is None else task.id, bool(task and task.done)))
+            for mark in marks:
+                if kind_of(mark.label).category == "NAME" and (mark.confirmed or opened.assignment.suggested):
+                    names[note.document.text[mark.start : mark.end]] += 1
+    ranked = sorted(names.items(), key=lambda item: (-item[1], item[0]))[:_MOST_NAMES]
+    return PatientView(tuple(ranked), tuple(others))
+
+
+def read_other(desk: Desk, user: User, number: int, other: int) -> str:
+    """Return the text of another note of a task's patient, and record that it was read; Forbidden for all others."""
+    with desk.project.database.change(user.name) as change:
+        assignment = _own_task(change.connection, user, number)
+        patient = desk.note(change.connection, assignment.note).patient
+        try:
+            found = desk.note(change.connection, other)
+        except DataError:
+            raise Forbidden("this note is not of your patient") from None
+        if found.patient != patient:
+            raise Forbidden("this note is not of your patient")
+        change.record("read other note", f"note {other}", task=number)
+        return found.document.text
 
 
 def save_edits(

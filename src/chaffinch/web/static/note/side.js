@@ -1,5 +1,7 @@
 // What is shown beside the note: types with their keys, the span under the cursor, names and other notes of the patient.
 
+import { post } from "./server.js";
+
 const SOURCES = { reader: "marked by you", applied: "the same words as in another note of yours", known: "on the admission list", deny: "on the list of phrases", repeat: "the same words are marked elsewhere" };
 
 function element(name, { text = "", className = "" } = {}, ...children) {
@@ -21,8 +23,8 @@ export class Side {
     document.getElementById("others").replaceChildren(...(task.others.length
       ? task.others.map(({ task: number, note, done }) => {
           const link = element("a", { text: `Note ${note}` });
-          link.href = `/notes/${number}`;
-          return element("li", {}, link, element("small", { text: done ? " done" : " to read" }));
+          link.href = number ? `/notes/${number}` : `/notes/${task.task}/others/${note}`;
+          return element("li", {}, link, element("small", { text: !number ? " text only" : done ? " done" : " to read" }));
         })
       : [element("li", { text: "none", className: "soft" })]));
     this.task = task;
@@ -55,8 +57,24 @@ export class Side {
     return mark.confirmed && mark.source === "reader" ? why : `${why}, score ${mark.score.toFixed(2)}`;
   }
 
-  why(station) {
-    const mark = station.mark;
-    station.say(mark ? `${mark.label}: ${this.reason(mark)}` : "No span here.");
+  // What the project's detector says of the span under the cursor; it may take a while, and the cursor be elsewhere then.
+  async why(station) {
+    const { mark, task } = station;
+    if (!mark) return station.say("No span here.");
+    station.say(`${mark.label}: ${this.reason(mark)}. Asking the detector …`);
+    const stretch = { start: station.units.toPoint(mark.start), end: station.units.toPoint(mark.end) };
+    let lines = [];
+    try {
+      const { headline, voices } = await post(`/review/tasks/${task.task}/why`, stretch);
+      lines = [headline, ...voices];
+    } catch (error) {
+      lines = [error.message];
+    }
+    if (station.task !== task || station.mark !== mark) return undefined;
+    const list = element("ul", { className: "voices" }, ...lines.map((text) => element("li", { text })));
+    list.ariaLabel = "Why this span";
+    document.getElementById("here").querySelector(".voices")?.remove();
+    document.getElementById("here").append(list);
+    return station.say(`${mark.label}: ${this.reason(mark)}. ${lines.join("; ")}.`);
   }
 }
