@@ -98,3 +98,11 @@ def test_a_factor_is_one_change_and_its_row_a_difference(asked: list[dict[str, A
     configs = [job["config"] for job in asked if job["job"] == "ours"]
     changed = [{key for key in one if one[key] != configs[0][key]} for one in configs[1:]]
     assert changed == [set(fields) for fields, _ in tagger.FACTORS.values()]
+
+
+def test_what_is_not_stated_is_changed_one_value_at_a_time(asked: list[dict[str, Any]], tmp_path: Path) -> None:
+    result = tagger.run(Options(tmp_path, "unstated", "test", 1))
+    configs = [job["config"] for job in asked if job["job"] == "ours"]
+    changed = [{key: one[key] for key in one if one[key] != configs[0][key]} for one in configs[1:]]
+    assert changed == list(tagger.UNSTATED.values())
+    assert sum(row["system"].endswith(": difference") for row in result["rows"]) == len(tagger.UNSTATED)
