@@ -62,7 +62,6 @@ UNSTATED: dict[str, dict[str, Any]] = {
     "20 epochs": {"epochs": 20},
     "aggressiveness 0.003": {"aggressiveness": 0.003},
     "aggressiveness 0.1": {"aggressiveness": 0.1},
-    "segments as B, I, L, O, U": {"scheme": "IOBES"},
 }
 # Systems that the publication lists beside its own.
 OTHERS = {"Zhou & Su": 72.55, "Okanohara": 71.48, "Kim": 71.19, "Finkel": 70.06, "Settles": 69.80}
