@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from benchmarks.scale import pool
+from benchmarks.scale import length, pool
 from chaffinch.errors import ConfigError
 
 Part = Callable[[Path, int | None], tuple[list[dict[str, Any]], list[dict[str, Any]]]]
-PARTS: dict[str, Part] = {"cpu": pool.cpu_rows, "memory": pool.memory_rows}
+PARTS: dict[str, Part] = {"cpu": pool.cpu_rows, "memory": pool.memory_rows, "length": length.length_rows}
 
 
 class Options(Protocol):
