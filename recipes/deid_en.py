@@ -4,8 +4,9 @@
 
 Taggers learn from the notes of the train writers of the notes of many hands, as they are and with other identifiers in
 other styles, from visit notes with invented identifiers (aci-phi), clinical queries (asq-phi), our own generated notes
-of six sites, and abstracts that hold no identifier; the contextual reader as `recipes.reader_en` says. Both dials, with
-the reader and without it, are set on the dev writers, whom no voice has seen. About 30 CPU minutes.
+of six sites, and abstracts that hold no identifier. A second stage learns what taggers of the other writers say of each
+train writer's notes; the contextual reader learns as `recipes.reader_en` says. Both dials, with the reader and without
+it, are set on the dev writers, whom no voice has seen. About 40 CPU minutes.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from chaffinch.deid.training.learn import DIAL, LOWEST, SOURCE, Calibration, Det
 from chaffinch.deid.training.rewrite.edits import Marked
 from chaffinch.deid.training.rewrite.redraw import Redrawer
 from chaffinch.deid.training.rewrite.restyle import restyle
+from chaffinch.deid.training.stacking import fit_stack, stack_sample
 from chaffinch.models.reader.model import Model as Reader
 from chaffinch.models.reader.model import load as load_reader
 from chaffinch.text import Document, Span
@@ -42,6 +44,7 @@ PATIENTS, NOTES_EACH = 240, 4  # of generated notes; fewer than before, so that 
 COPIES = 6  # of every written note, with other identifiers, some in another style
 FAST_LOWEST = 0.07  # of the levels without the reader; on dev writers .035 costs .06 of precision for .007 of recall
 REDRAWN, RESTYLED = 0.75, 0.35  # shares of the copies
+FOLDS = 3  # of train writers, for the second stage; each trains the taggers once more
 BY_RULE = "by rule"  # spans of the gold layer that a corpus does not mark and we add; no figure should count them
 HIPAA_ONLY = ("asq-phi",)
 CORPUS = "notes of many hands (train writers), aci-phi, asq-phi, generated notes, abstracts"
@@ -56,13 +59,16 @@ _TITLE = re.compile(r"(?i)(?:dr|drs|mr|mrs|ms|miss|prof|doctor|nurse|patient)\b\
 _STREET = re.compile(r"(?i)^\d+\s.*\b(?:st|street|ave|avenue|rd|road|blvd|lane|ln|drive|dr|way|court|ct)\b")
 
 
-def corpora(data: Path, *, names: Half = "all", seed: int = 0) -> dict[str, list[Document]]:
+def corpora(
+    data: Path, *, names: Half = "all", seed: int = 0, left_out: Collection[str] = ()
+) -> dict[str, list[Document]]:
     """The documents to learn from, by corpus; every span of the layer "gold" has a label of i2b2 2014.
 
     `meta["source"]` names the corpus, or for generated notes the site. `names` is the half that generated notes draw
-    on. Queries mark what HIPAA lists; their ages and lone years are added by rule, and stand in the layer "by rule" as
-    well, so that no figure need count them. "plain" are abstracts without identifiers, as they are and in the layout of
-    notes: the first of the training sets of BC5CDR and NCBI Disease.
+    on; `left_out` are train writers that are not learnt from. Queries mark what HIPAA lists; their ages and lone years
+    are added by rule, and stand in the layer "by rule" as well, so that no figure need count them. "plain" are
+    abstracts without identifiers, as they are and in the layout of notes: the first of the training sets of BC5CDR and
+    NCBI Disease.
     """
     notes = synth.notes(PATIENTS, NOTES_EACH, seed=seed, names=names, style="varied")
     return {
@@ -70,15 +76,16 @@ def corpora(data: Path, *, names: Half = "all", seed: int = 0) -> dict[str, list
         "asq-phi": list(_labelled(READERS["asq-phi"](data / "asq-phi"), "asq-phi")),
         "synth": [_undialled(doc, f"site-{doc.meta['site']}") for doc in notes],
         "plain": abstracts(data),
-        "writers": list(written(seed=seed)),
+        "writers": list(written(seed=seed, left_out=left_out)),
     }
 
 
-def written(seed: int = 0) -> Iterator[Document]:
+def written(seed: int = 0, left_out: Collection[str] = ()) -> Iterator[Document]:
     """The notes of the train writers, and copies with other identifiers; the dial is set on the notes themselves."""
     from benchmarks.deid.writers.corpus import read_notes  # the benchmark imports this module
 
-    notes, rng = read_notes("train"), np.random.default_rng(seed)
+    notes = [doc for doc in read_notes("train") if doc.meta["writer"] not in left_out]
+    rng = np.random.default_rng(seed)
     redraw = Redrawer.of(notes)
     for doc in notes:
         source = str(doc.meta["writer"])
@@ -133,6 +140,26 @@ def _label(text: str, span: Span) -> str:
     return name
 
 
+def stacked(taggers: Model, folds: Iterable[tuple[Model, Sequence[Document]]]) -> Model:
+    """Return taggers with a second stage, learnt on notes that each fold's taggers did not learn from."""
+    labels = taggers.labels
+    samples = [stack_sample(model, notes, labels) for model, notes in folds]
+    return replace(taggers, stack=fit_stack(samples, labels, len(taggers.taggers)))
+
+
+def cross_fitted(data: Path, lesson: DetectorLesson) -> Iterator[tuple[Model, list[Document]]]:
+    """Yield by fold the taggers of all other train writers, and the notes of the fold's writers."""
+    from benchmarks.deid.writers.corpus import read_notes  # the benchmark imports this module
+
+    notes = read_notes("train")
+    writers = sorted({str(doc.meta["writer"]) for doc in notes})
+    for fold in range(FOLDS):
+        left_out = writers[fold::FOLDS]
+        documents = [doc for corpus in corpora(data, left_out=left_out).values() for doc in corpus]
+        model = train_taggers(documents, lesson=lesson)
+        yield model, [doc for doc in notes if doc.meta["writer"] in left_out]
+
+
 def calibrated(taggers: Model, reader: Reader, notes: Sequence[Document]) -> Model:
     """Return taggers with a reader, and with dials set on notes of writers that neither has seen.
 
@@ -146,6 +173,13 @@ def calibrated(taggers: Model, reader: Reader, notes: Sequence[Document]) -> Mod
         found.add(model, grouped, model.labels, word_lists())
         dials.append(found.dial(model.labels, lowest))
     return replace(whole, dial=dials[1], context=ContextVoice(reader, dials[0]))
+
+
+def make_taggers(data: Path) -> Model:
+    """Return the taggers of the packaged model and their second stage, without a dial."""
+    lesson = DetectorLesson.for_invented_notes()
+    documents = [doc for corpus in corpora(data).values() for doc in corpus]
+    return stacked(train_taggers(documents, lesson=lesson), cross_fitted(data, lesson))
 
 
 def main() -> None:
@@ -164,9 +198,7 @@ def main() -> None:
     if not chosen.data:
         arguments.error("name the folder of the corpora with --data or CHAFFINCH_DATA")
     data = Path(chosen.data)
-    documents = [doc for corpus in corpora(data).values() for doc in corpus] if not chosen.taggers else []
-    lesson = DetectorLesson.for_invented_notes()
-    taggers = load(chosen.taggers) if chosen.taggers else train_taggers(documents, lesson=lesson)
+    taggers = load(chosen.taggers) if chosen.taggers else make_taggers(data)
     reader = load_reader(chosen.reader) if chosen.reader else reader_en.make(data)
     model = calibrated(taggers, reader, read_notes("dev"))
     model.save(chosen.output, corpus=CORPUS, notes=NOTES)

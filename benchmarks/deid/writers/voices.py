@@ -37,7 +37,8 @@ def score_voices(model: Model, docs: Sequence[Document]) -> Iterator[tuple[str, 
     gold = np.concatenate([covered(doc, doc.layer("gold")) for doc in docs]) & words
     for size in range(1, len(voices) + 1):
         for names in combinations(voices, size):
-            chances = np.where(words, 1.0 - join_voices({name: voices[name] for name in names}, model).values[:, 0], -1)
+            joint = join_voices({name: voices[name] for name in names}, model, bare)
+            chances = np.where(words, 1.0 - joint.values[:, 0], -1)
             for level in LEVELS:
                 threshold = np.sort(chances[gold])[::-1][int(np.ceil(level * gold.sum())) - 1]
                 yield " + ".join(names), level, _spans(docs, chances >= threshold)
@@ -54,12 +55,13 @@ def read_voices(model: Model, docs: Sequence[Document]) -> dict[str, Soft]:
     return voices
 
 
-def join_voices(voices: Mapping[str, Soft], model: Model) -> Soft:
-    """Return the voices as one, in the way the detector joins them."""
+def join_voices(voices: Mapping[str, Soft], model: Model, docs: Sequence[Document]) -> Soft:
+    """Return the voices that read the documents as one, in the way the detector joins them."""
     fast = [soft for name, soft in voices.items() if name != READER]
     if not fast:
         return voices[READER]
-    joint = token_scores.mean(fast)
+    stack = model.stack
+    joint = token_scores.mean(fast) if stack is None else stack.rescore(token_scores.TokenIndex.of(docs), fast)
     if model.context is None or READER not in voices:
         return joint
     return join(joint, voices[READER], weight=model.context.weight, types=model.context.types)

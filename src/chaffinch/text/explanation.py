@@ -20,10 +20,10 @@ from chaffinch.text.markup import plain_html
 from chaffinch.text.span import Span
 
 # What a voice is: a pattern by its name; a word list; a term that identifies nobody; an identifier from the admission
-# file; a phrase of the user's deny list; a type of the user; a tagger; the contextual reader; a word that was found
-# elsewhere in the patient's notes.
+# file; a phrase of the user's deny list; a type of the user; a tagger; the second stage over all taggers; the
+# contextual reader; a word that was found elsewhere in the patient's notes.
 VoiceKind: TypeAlias = Literal[
-    "pattern", "list", "protected", "known", "deny", "type", "tagger", "reader", "repeat"
+    "pattern", "list", "protected", "known", "deny", "type", "tagger", "stack", "reader", "repeat"
 ]  # fmt: skip
 OUTSIDE = "O"  # the label of a voice that speaks against any span
 ORDER = "order of tags"  # the feature that holds what the order of tags adds to a margin

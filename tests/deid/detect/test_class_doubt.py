@@ -306,8 +306,8 @@ def test_every_operator_says_how_much_it_hides(name: str) -> None:
 
 def test_the_doubt_of_models_reaches_the_policy() -> None:
     care_home = {"Maple": {"HOSPITAL": 0.4, "CITY": 0.6}, "Court": {"HOSPITAL": 0.4, "CITY": 0.6}}
-    text = "She was transferred from Maple Court to the ward."
-    assert released(finder(care_home), text) == "She was transferred from [HOSPITAL] to the ward."
+    text = "She came from Maple Court to the ward."
+    assert released(finder(care_home), text) == "She came from [HOSPITAL] to the ward."
     town = {"Maple": {"CITY": 0.97}, "Court": {"CITY": 0.97}}
     assert released(finder(town), text) == text
 
@@ -340,6 +340,25 @@ def test_what_people_are_at_is_no_town() -> None:
     assert released(find, "Lives at Willow Creek since 3 May 2019.") == "Lives at [LOCATION] since 3 May 2019."
     assert released(find, "Lives in Willow Creek since 3 May 2019.") == "Lives in Willow Creek since 3 May 2019."
     assert released(finder({}, deny={"CITY": ["Willow Creek"]}), "Lives at Willow Creek.") == "Lives at Willow Creek."
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "hidden"),
+    [
+        ("Returned to", " in the evening.", True),
+        ("she was transferred back to", ".", True),
+        ("Readmitted from the", " on Sunday.", True),
+        ("BROUGHT FROM", " BY AMBULANCE.", True),
+        ("Returned to", ", OH in the evening.", False),
+        ("Returned to", ", Ohio in the evening.", False),
+        ("His sister moved to", " in May.", False),
+        ("Referred to the bus from", ".", False),
+    ],
+)
+def test_where_patients_are_moved_is_no_town_unless_a_state_follows(before: str, after: str, hidden: bool) -> None:
+    text = f"{before} Willow Creek{after}"
+    out = released(finder({"Willow": {"CITY": 0.98}, "Creek": {"CITY": 0.98}}), text)
+    assert ("Willow Creek" not in out) == hidden
 
 
 def test_lists_and_types_of_the_user_are_sure_of_their_class() -> None:
@@ -403,10 +422,7 @@ HOMES = [
     "The patient came in from Sunrise Manor by ambulance.",
     "She has been a resident of Oak Hollow for two years.",
     "Staff at Golden Acres report that she fell in the bathroom.",
-    pytest.param(
-        "He returned to Brookside in the evening after dialysis.",
-        marks=pytest.mark.xfail(strict=True, reason="the sentence would fit a town as well"),
-    ),
+    "He returned to Brookside in the evening after dialysis.",
     "She was placed at Elmwood after her last discharge.",
     "Resides at Kirksey House, room 308.",
     "She stays at Pine Ridge, an assisted living facility.",

@@ -102,6 +102,7 @@ class HybridDetector:
         model = [self.model.taggers, self.model.dial.to_dict(), self.model.rules, self.model.overrules]
         voice = self.model.context
         model += [] if voice is None else [voice.describe(), voice.reader.state()]
+        model += [] if self.model.stack is None else [self.model.stack.state()]
         lists = [self.allow, self.deny, self.known, self.types, self.lists.language, self.lists.hidden]
         self._digests.append(fingerprint([model, self.recall, lists, self.by_patient, self.layer]))
         return self._digests[0]
@@ -155,7 +156,7 @@ class HybridDetector:
             spans, rows = zip(*tagger.read(prepared), strict=True)
             softs.append(Soft(("O", *tagger.labels), np.concatenate(rows)))
             found.append(detect_soft.score_spans(index, softs[-1], spans))
-        soft = detect_soft.mean(softs)
+        soft = detect_soft.mean(softs) if self.model.stack is None else self.model.stack.rescore(index, softs)
         if self.model.context is not None:
             soft = self.model.context.join(soft, docs)
         return index, soft, found[0] if len(found) == 1 else [vote_spans(spans) for spans in zip(*found, strict=True)]
@@ -191,14 +192,14 @@ class HybridDetector:
     def _claims(self, doc: Document, spans: Iterable[Span]) -> list[Claim]:
         """Return class claims of spans not by a model, or denied as towns; user's and exact ones are final.
 
-        A town after "at" or "on" is claimed not to be a town, even if a model found it.
+        A town after "at", "on" or "returned to" is claimed not to be a town, even if a model found it.
         """
         types = {source.name for source in self.types}
         exact = patterns.exact()
         out = []
         for span in spans:
             final = span.source == "deny" or span.source in types or _keeps_type(span)
-            denied = not final and _is_town(span.label) and patterns_places.is_no_town(doc.text, span.start)
+            denied = not final and _is_town(span.label) and patterns_places.is_no_town(doc.text, span.start, span.end)
             if denied or span.source not in detect_soft.MODELLED:
                 modelled = span.source in detect_soft.MODELLED
                 chance = 0.0 if modelled else 1.0 if span.source in exact else span.score

@@ -87,6 +87,7 @@ class _Reading:
     prepared: Document  # with cues and patterns, in capitals if its case says nothing
     soft: Soft  # joint, of taggers and reader
     read: Soft | None  # of the reader
+    stacked: Soft | None  # of the second stage over the taggers
     taggers: Sequence[_TaggerReading]
     votes: Sequence[Span]  # of patterns, before overlaps are settled
     before: Sequence[Document]  # this note first, then others, without repeats
@@ -104,8 +105,10 @@ class _Reading:
             name = f"{tagger.layer} {number + 1}" if same else tagger.layer
             taggers.append(_TaggerReading(name, tagger, spans, rows, ("O", *tagger.labels)))
         read = None if find.model.context is None else find.model.context.read([note])
+        softs = [Soft(each.labels, each.rows) for each in taggers]
+        stacked = None if find.model.stack is None else find.model.stack.rescore(index, softs)
         votes = patterns.votes_in([prepared], lists=find.lists)[0] if find.model.rules else []
-        return cls(find, note, prepared, soft, read, taggers, votes, find.detect(docs))
+        return cls(find, note, prepared, soft, read, stacked, taggers, votes, find.detect(docs))
 
     def explain(self, span: Span, top: int | None) -> Explanation:
         """Explain one span by all voices, chance and threshold; `top` features of a model's voice, None for none."""
@@ -142,9 +145,11 @@ class _Reading:
             yield Voice("pattern", name, spans)
 
     def _model_voices(self, span: Span, decides: int, top: int | None) -> Iterator[Voice]:
-        """Yield the reader's and taggers' voices, each with its chance at token `decides`; features if `top`."""
+        """Yield the voices of reader, second stage and taggers, with chances at token `decides`; features if `top`."""
         if self.read is not None:
             yield self._reader_voice(self.read, span, decides, top)
+        if self.stacked is not None:
+            yield Voice("stack", "", (), float(1.0 - self.stacked.values[decides, 0]))
         for each in self.taggers:
             said = tuple(replace(found, source="") for found in _touching(each.spans, span))
             scored = tuple(replace(found, score=self._mean_chance(each, found)) for found in said)

@@ -13,6 +13,7 @@ from chaffinch import bundle
 from chaffinch.bundle import Bundle, Manifest, State
 from chaffinch.deid.detect.context import ContextVoice
 from chaffinch.deid.detect.recall_dial import Dial
+from chaffinch.deid.detect.stacking import Stack
 from chaffinch.models import registry as methods
 from chaffinch.models.alignment import model as alignment
 from chaffinch.models.tagger import Step, Tagger
@@ -21,6 +22,7 @@ from chaffinch.text import Document
 
 KIND = "deid"
 CONTEXT = "context"  # the part of a file that holds the reader
+STACK = "stack"  # the part of a file that holds the second stage over the taggers
 # The share of title-cased words up to which a document counts as caseless. Raised, sparsely capitalised notes are
 # upper-cased too and lose the little their capitals tell; lowered, notes with a few stray capitals keep their case.
 TITLED = 0.04
@@ -29,6 +31,8 @@ TITLED = 0.04
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
     """Taggers, whose probabilities are averaged, and their dial; without taggers, rules alone.
+
+    `stack` is a second stage that scores doubtful words again, from what the taggers say around them.
 
     The rules are for English; `rules=False` turns them off, for notes in other languages. `context` is a reader
     beside the taggers; the dial is then of both, and `fast` returns the model without it. A model that `overrules` may
@@ -41,6 +45,7 @@ class Model:
     rules: bool = True
     context: ContextVoice | None = None
     overrules: bool = False
+    stack: Stack | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -58,7 +63,7 @@ class Model:
         return self.checksum or " ".join(tagger.manifest.checksum for tagger in self.taggers)
 
     def save(self, path: str | Path, *, corpus: str = "", notes: str = "") -> Model:
-        """Write taggers, reader, dial and rules to one file, atomically; return the model with the file's checksum."""
+        """Write all parts, dial and rules to one file, atomically; return the model with the file's checksum."""
         state = State()
         for number, tagger in enumerate(self.taggers):
             state = state.with_child(f"tagger{number}", _state(tagger))
@@ -67,6 +72,9 @@ class Model:
         if self.context is not None:
             state = state.with_child(CONTEXT, self.context.reader.state())
             config[CONTEXT] = self.context.describe()
+        if self.stack is not None:
+            state = state.with_child(STACK, self.stack.state())
+            config[STACK] = {"taggers": self.stack.taggers}
         first = self.taggers[0].manifest if self.taggers else Manifest(KIND)
         floors = [tagger.manifest.vocabulary_floor for tagger in self.taggers]
         manifest = Manifest(
@@ -96,7 +104,8 @@ def load(path: str | Path) -> Model:
         dial = Dial.from_dict(config["dial"])
         voice = ContextVoice.of(config[CONTEXT], found.state.child(CONTEXT)) if CONTEXT in config else None
         rules, overrules = bool(config.get("rules", True)), bool(config.get("overrules", False))
-        return Model(taggers, dial, found.manifest.checksum, rules, voice, overrules)
+        stack = Stack.of(found.state.child(STACK), int(config[STACK]["taggers"])) if STACK in config else None
+        return Model(taggers, dial, found.manifest.checksum, rules, voice, overrules, stack)
 
 
 def upper_if_caseless(doc: Document) -> Document:

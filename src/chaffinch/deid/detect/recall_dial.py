@@ -152,9 +152,17 @@ class Dial:
         return cls(labels, recalls, reached, table, levels, balanced, *outlook, *sizes)
 
 
-def fit(sample: DialSample, labels: Sequence[str], *, recalls: Sequence[float] = RECALLS, lowest: float = 0.0) -> Dial:
+def fit(
+    sample: DialSample,
+    labels: Sequence[str],
+    *,
+    recalls: Sequence[float] = RECALLS,
+    lowest: float = 0.0,
+    weight: float = WEIGHT,
+) -> Dial:
     """Fit thresholds per label and recall on held-out tokens; `lowest` bounds them; DataError without identifiers.
 
+    `weight` is beta squared of the F that the balanced setting maximises: how much recall counts in it.
     No level of calibrated chance is below `lowest`: a recall that needs a lower level is not reached, and `reached`
     holds the recall at `lowest`. A few identifiers look nothing like one; to reach them, every other word is flagged.
     """
@@ -168,7 +176,7 @@ def fit(sample: DialSample, labels: Sequence[str], *, recalls: Sequence[float] =
     levels, hits = worth[free][order], base + np.cumsum(sample.gold[free][order])
     ends = np.append(np.flatnonzero(np.diff(levels)), len(levels) - 1) if len(levels) else np.zeros(0, np.int64)
     flagged = int(sample.ruled.sum()) + 1 + ends
-    best = _between(levels, ends[np.argmax(hits[ends] / (flagged + WEIGHT * total))]) if len(ends) else PLAIN
+    best = _between(levels, ends[np.argmax(hits[ends] / (flagged + weight * total))]) if len(ends) else PLAIN
     best = max(best, UNLIKELY)
     rows, reached = [], []
     for recall in recalls:
@@ -181,10 +189,16 @@ def fit(sample: DialSample, labels: Sequence[str], *, recalls: Sequence[float] =
 
 
 def fit_by_group(
-    samples: Sequence[DialSample], groups: Sequence[str], labels: Sequence[str], *, lowest: float = 0.0
+    samples: Sequence[DialSample],
+    groups: Sequence[str],
+    labels: Sequence[str],
+    *,
+    lowest: float = 0.0,
+    weight: float = WEIGHT,
 ) -> Dial:
     """Fit a dial on documents, each a sample of a group, and measure what to expect of it on other groups."""
-    whole = replace(fit(DialSample.join(samples), labels, lowest=lowest), notes=len(samples), groups=len(set(groups)))
+    whole = fit(DialSample.join(samples), labels, lowest=lowest, weight=weight)
+    whole = replace(whole, notes=len(samples), groups=len(set(groups)))
     names = sorted({group for sample, group in zip(samples, groups, strict=True) if sample.gold.any()})
     if len(names) < 2:
         return whole
@@ -193,7 +207,7 @@ def fit_by_group(
     hits, gold = np.zeros((len(names), 1 + len(whole.recalls))), np.zeros(len(names))
     for left in sorted(set(fold.values())):
         others = [sample for sample, group in zip(samples, groups, strict=True) if fold.get(group) != left]
-        dial = fit(DialSample.join(others), labels, lowest=lowest)
+        dial = fit(DialSample.join(others), labels, lowest=lowest, weight=weight)
         for sample, group in zip(samples, groups, strict=True):
             if fold.get(group) == left:
                 hits[number[group]] += dial.count_hits(sample)

@@ -144,9 +144,9 @@ class Calibration:
         self.samples += dial_samples(model, notes, labels, lists)
         self.groups += [str(doc.meta.get(SOURCE, doc.id)) for doc in notes]
 
-    def dial(self, labels: Sequence[str], lowest: float) -> dial.Dial:
-        """Return the dial of all samples."""
-        return dial.fit_by_group(self.samples, self.groups, labels, lowest=lowest)
+    def dial(self, labels: Sequence[str], lowest: float, weight: float = dial.WEIGHT) -> dial.Dial:
+        """Return the dial of all samples; no level is below `lowest`, and recall has a weight in the balanced one."""
+        return dial.fit_by_group(self.samples, self.groups, labels, lowest=lowest, weight=weight)
 
 
 @dataclass(frozen=True, slots=True)
