@@ -21,7 +21,7 @@ from chaffinch.deid.release.patient import Release
 from chaffinch.deid.release.units import open_source
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.job import ReleaseJob, VaultTarget
-from chaffinch.jobs.pool import Pool
+from chaffinch.jobs.pool.processes import Pool
 from chaffinch.jobs.release import run_release
 from chaffinch.jobs.work import DetectorSpec, Keys, WorkSpec, load_work
 from chaffinch.text.grouping import Grouping
@@ -137,10 +137,10 @@ def test_a_note_that_takes_more_memory_than_there_is_is_withheld(notes: Path, tm
 
 def test_a_detector_of_this_process_cannot_be_given_to_others(notes: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="DetectorSpec"):
-        cf.deid.run(notes, tmp_path / "out", cf.deid.detector(), workers=2)
+        cf.deid.run(notes, tmp_path / "out", cf.deid.detector(), settings=cf.deid.RunSettings(workers=2))
     left = sorted(path.name for path in tmp_path.iterdir())
     assert left == ["notes"]
-    cf.deid.run(notes, tmp_path / "out", DetectorSpec(), workers=2)
+    cf.deid.run(notes, tmp_path / "out", DetectorSpec(), settings=cf.deid.RunSettings(workers=2))
     cf.deid.run(notes, tmp_path / "one", DetectorSpec())
     assert content(tmp_path / "out") == content(tmp_path / "one")
 
@@ -176,7 +176,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[b
         started.append(usual(*arguments, **more))
         return started[-1]
 
-    monkeypatch.setattr("chaffinch.jobs.pool.subprocess.Popen", start)
+    monkeypatch.setattr("chaffinch.jobs.pool.processes.subprocess.Popen", start)
     yield started
     assert all(process.poll() is not None for process in started), "none is left"
 

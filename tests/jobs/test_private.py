@@ -6,6 +6,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from chaffinch.cli import main
 from chaffinch.deid.detect.admission import KnownIdentifiers
 from chaffinch.deid.release.account import check_chain
 from chaffinch.errors import DataError
+from chaffinch.jobs import release as release_module
 from chaffinch.weak.sources import Lexicon
 from tests.deid.releases import SECRET
 
@@ -128,7 +130,10 @@ def test_the_private_folder_of_an_earlier_release_is_replaced_whole(tmp_path: Pa
     assert main(["deid", str(source), "-o", str(out), *RULES]) == 5
     assert (tmp_path / "out.jsonl.private" / "withheld.jsonl").exists()
     source.write_text('{"id": "a", "text": "Dr. Lowe came."}\n')
-    assert main(["deid", str(source), "-o", str(out), *RULES, "--ids", "keep"]) == 0
+    before = out.read_bytes()
+    assert main(["deid", str(source), "-o", str(out), *RULES, "--ids", "keep"]) == 3
+    assert out.read_bytes() == before, "nothing is replaced without --overwrite"
+    assert main(["deid", str(source), "-o", str(out), *RULES, "--ids", "keep", "--overwrite"]) == 0
     assert names_in(tmp_path / "out.jsonl.private") == ["documents.jsonl", "risks.jsonl"]
     assert names_in(tmp_path) == ["n.jsonl", "out.jsonl", "out.jsonl.manifest.json", "out.jsonl.private"]
 
@@ -145,8 +150,43 @@ def test_what_no_release_wrote_is_not_replaced(kind: str, notes: Path, tmp_path:
         place.mkdir()
         (place / "diary.txt").touch()
     before = names_in(tmp_path)
-    assert main(["deid", str(notes), "-o", str(tmp_path / "out"), *RULES]) == 3
-    assert names_in(tmp_path) == before
+    for more in ([], ["--overwrite"]):
+        assert main(["deid", str(notes), "-o", str(tmp_path / "out"), *RULES, *more]) == 3
+        assert names_in(tmp_path) == before
+
+
+def test_a_folder_of_an_earlier_release_is_replaced_whole_and_no_other(notes: Path, tmp_path: Path) -> None:
+    asked = ["deid", str(notes), "-o", str(tmp_path / "out"), *RULES, "--overwrite"]
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "diary.txt").write_text("dear diary")
+    assert main(asked) == 3, "no release wrote it"
+    assert names_in(tmp_path / "out") == ["diary.txt"]
+    (tmp_path / "out" / "diary.txt").rename(tmp_path / "diary.txt")
+    assert main([*asked[:-1]]) == main(asked)
+    (tmp_path / "out" / "old.txt").touch()
+    first = names_in(tmp_path)
+    main(asked)
+    assert names_in(tmp_path) == first
+    assert "old.txt" not in names_in(tmp_path / "out")
+
+
+def test_an_output_that_came_while_the_run_went_on_is_not_replaced(
+    notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = release_module.build_outputs
+
+    def build(*arguments: Any) -> None:
+        usual(*arguments)
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "diary.txt").touch()
+
+    monkeypatch.setattr(release_module, "build_outputs", build)
+    with pytest.raises(DataError, match="not empty"):
+        cf.deid.run(notes, tmp_path / "out", cf.deid.detector())
+    assert names_in(tmp_path / "out") == ["diary.txt"]
+    (tmp_path / "out" / "diary.txt").unlink()
+    cf.deid.run(notes, tmp_path / "out", cf.deid.detector(), settings=cf.deid.RunSettings(resume=True))
+    assert names_in(tmp_path / "out")
 
 
 class Killed(BaseException):
@@ -163,7 +203,8 @@ def test_a_run_stopped_while_an_earlier_release_is_replaced_can_be_finished(
         source.write_text('{"id": "a", "text": "Dr. Penn came."}\n{"id": "b", "text": 7}\n')
         cf.deid.run(source, tmp_path / folder / "out.jsonl", cf.deid.detector())
     source.write_text('{"id": "c", "text": "Dr. Lowe came."}\n')
-    cf.deid.run(source, tmp_path / "whole" / "out.jsonl", cf.deid.detector())
+    again = cf.deid.RunSettings(overwrite=True)
+    cf.deid.run(source, tmp_path / "whole" / "out.jsonl", cf.deid.detector(), settings=again)
     usual, count = Path.replace, 0
 
     def stopping(self: Path, target: Path) -> Path:
@@ -177,10 +218,11 @@ def test_a_run_stopped_while_an_earlier_release_is_replaced_can_be_finished(
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", stopping)
         try:
-            cf.deid.run(source, tmp_path / "part" / "out.jsonl", cf.deid.detector())
+            cf.deid.run(source, tmp_path / "part" / "out.jsonl", cf.deid.detector(), settings=again)
         except Killed:
             patch.undo()
-            cf.deid.run(source, tmp_path / "part" / "out.jsonl", cf.deid.detector(), resume=True)
+            resumed = replace(again, resume=True)
+            cf.deid.run(source, tmp_path / "part" / "out.jsonl", cf.deid.detector(), settings=resumed)
     found = [
         {str(path.relative_to(tmp_path / name)): path.read_bytes() for path in (tmp_path / name).rglob("*.*")
          if path.is_file()} for name in ("whole", "part")

@@ -275,7 +275,7 @@ def test_a_call_with_another_detector_does_not_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def run(output: str, find: cf.deid.Detector, *, resume: bool = False) -> None:
-        cf.deid.run("notes", output, find, group_by=r"^(p\d)-", resume=resume)
+        cf.deid.run("notes", output, find, group_by=r"^(p\d)-", settings=cf.deid.RunSettings(resume=resume))
 
     run("whole", first())
     with pytest.raises(BaseException, match="interrupted"):
@@ -293,8 +293,8 @@ def test_a_call_finishes_what_the_command_began(place: Path, monkeypatch: pytest
     table = dict(line.split("\t") for line in FILES["groups.tsv"].splitlines())
     find = cf.deid.detector(known="known.csv", deny=["Project Wren"], by_patient=True)
     with pytest.raises(ConfigError, match="other settings"):
-        cf.deid.run("notes", "out", find, group_by={**table, "p1-3": "p0"}, resume=True)
-    cf.deid.run("notes", "out", find, group_by=table, resume=True)
+        cf.deid.run("notes", "out", find, group_by={**table, "p1-3": "p0"}, settings=cf.deid.RunSettings(resume=True))
+    cf.deid.run("notes", "out", find, group_by=table, settings=cf.deid.RunSettings(resume=True))
     assert content(place / "out") == content(place / "whole")
 
 

@@ -146,7 +146,7 @@ def test_a_run_that_began_before_another_ended_does_not_touch_its_output(
         return open_ledger(*arguments, **more)
 
     monkeypatch.setattr(place, late)
-    with pytest.raises(Exception, match=r"not empty; choose a new or empty folder|never overwritten"):
+    with pytest.raises(Exception, match=r"not empty; choose another output|never overwritten"):
         run_release(job(notes, tmp_path / "out"))
     assert names(tmp_path) == ["notes", "out", "out.manifest.json", "out.private", "vault"]
 

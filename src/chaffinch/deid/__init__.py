@@ -20,15 +20,16 @@ from chaffinch.deid.training.adapt import adapt
 from chaffinch.deid.training.learn import learn
 
 if TYPE_CHECKING:
+    from chaffinch.jobs.deid import RunSettings as RunSettings
     from chaffinch.jobs.deid import run as run
 
 __all__ = ["Detector", "Policy", "Secret", "adapt", "detector", "explain", "learn", "notes"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import `run` from `jobs`, the layer above, when it is first used; AttributeError for any other name."""
-    if name == "run":
-        from chaffinch.jobs.deid import run
+    """Import `run` and its settings from `jobs`, the layer above, when first used; AttributeError for another name."""
+    if name in ("run", "RunSettings"):
+        from chaffinch.jobs import deid
 
-        return run
+        return getattr(deid, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

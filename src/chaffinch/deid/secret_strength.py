@@ -215,7 +215,7 @@ def _pack_words() -> frozenset[str]:
     words: set[str] = set()
     for pack in map(languages.pack, languages.pack_names()):
         words.update(pack.common, *pack.lexica.values())
-    plain = ("".join(map(_fold, word)) for word in words)
+    plain = (word.lower() if word.isascii() else "".join(map(_fold, word)) for word in words)
     return frozenset(word for word in plain if _VOWEL.search(word))  # abbreviations do not count as words
 
 

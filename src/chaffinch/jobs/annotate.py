@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from chaffinch.errors import ChaffinchError
-from chaffinch.jobs.worker import turn_off_core_dumps
+from chaffinch.jobs.pool.worker import turn_off_core_dumps
 from chaffinch.models.core.batching import batches
 from chaffinch.text import Document
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from chaffinch.deid.dates.order import DateOrder
 from chaffinch.deid.detect.protocol import Detector
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
@@ -19,12 +18,14 @@ from chaffinch.jobs.effects import check_effects
 from chaffinch.jobs.job import (
     AS_THE_NOTES_SAY,
     CALL,
+    DEFAULT_SETTINGS,
     NO_VAULT,
     Groups,
     NotesInput,
     OptionNames,
     Patients,
     ReleaseJob,
+    RunSettings,
     VaultTarget,
 )
 from chaffinch.jobs.release import run_release
@@ -33,6 +34,8 @@ from chaffinch.text.formats import Losses, check_columns
 from chaffinch.text.formats.archives import entry_of_bytes
 from chaffinch.text.grouping import Grouping
 from chaffinch.weak.fingerprint import fingerprint
+
+__all__ = ["DEFAULT", "POLICY", "RunSettings", "check_output", "plan", "run"]
 
 DEFAULT = "deid-en"  # the packaged model
 POLICY = "safe-harbor"
@@ -48,35 +51,33 @@ def run(
     secret: Secret | None = None,
     group_by: Groups = None,
     each_note_a_patient: bool = False,
-    date_order: DateOrder = "auto",
-    follow: bool = False,
-    resume: bool = False,
-    workers: int = 1,
+    settings: RunSettings = DEFAULT_SETTINGS,
 ) -> dict[str, Any]:
     """De-identify a file or folder of notes to `output`; return the manifest: counts, hashes and settings, no text.
 
     `find` detects identifiers, `chaffinch.deid.detector(...)`; the packaged model by default. `group_by` assigns each
     note its patient: a regular expression on the id, or a table by id. A policy that draws surrogates or shifts
-    dates needs the patients of all notes, or `each_note_a_patient`: no two notes are of one patient. `date_order`
-    ("mdy", "dmy", or "auto": that of nearly all dates) reads 03/04/1998 where the patient's dates do not tell.
+    dates needs the patients of all notes, or `each_note_a_patient`: no two notes are of one patient. `settings` say how
+    to run: workers, resuming, overwriting, following links, the order of dates (`chaffinch.deid.RunSettings`).
     Documents that cannot be read are withheld: `result["documents"]["withheld"]` says how many; `result["excluded"]`
-    has the rules by which files were left out. With `follow`, links that lead out of a folder are read. With `resume`,
-    an interrupted run is finished. More than one of `workers` (processes) need a detector that each can load: the
-    default, or `DetectorSpec(...)`.
+    has the rules by which files were left out.
     """
     spec = DetectorSpec(DEFAULT) if find is None else find if isinstance(find, DetectorSpec) else None
     finder = spec.build() if spec is not None else cast(Detector, find)
-    release = Release(policy if isinstance(policy, Policy) else Policy.read(str(policy)), secret, date_order=date_order)
+    rules = policy if isinstance(policy, Policy) else Policy.read(str(policy))
+    release = Release(rules, secret, date_order=settings.date_order)
     patients = Patients(group_by, each_note_a_patient)
     job = plan(
-        NotesInput(Path(notes), follow=follow),
+        NotesInput(Path(notes), follow=settings.follow),
         Path(output),
         release,
         finder,
         patients=patients,
         detector_source=None if spec is None else spec.pin(finder),
     )
-    return run_release(check_effects(job), resume=resume, workers=workers)
+    return run_release(
+        check_effects(job), resume=settings.resume, overwrite=settings.overwrite, workers=settings.workers
+    )
 
 
 def plan(

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from chaffinch.deid.dates.order import DateOrder
 from chaffinch.deid.detect.protocol import Detector
 from chaffinch.deid.keys import Secret, check_keys_differ
 from chaffinch.deid.release.account import private_folder
@@ -56,6 +57,26 @@ class Patients:
 
 
 AS_THE_NOTES_SAY = Patients()
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """How a release is run; none of it but the date order changes the released bytes.
+
+    `date_order` ("mdy", "dmy", or "auto": that of nearly all dates) reads 03/04/1998 where the patient's dates do not
+    tell. With `follow`, links that lead out of a folder are read. With `resume`, an interrupted run is finished. With
+    `overwrite`, an output of an earlier run is replaced. More than one of `workers` (processes) need a detector that
+    each can load.
+    """
+
+    date_order: DateOrder = "auto"
+    follow: bool = False
+    resume: bool = False
+    overwrite: bool = False
+    workers: int = 1
+
+
+DEFAULT_SETTINGS = RunSettings()
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.jobs.batches import Gathered, Origin
 from chaffinch.jobs.job import ReleaseJob
 from chaffinch.jobs.ledger import Ledger, open_ledger, remove_empty
-from chaffinch.jobs.pool import check_workers, open_pool
+from chaffinch.jobs.pool.processes import check_workers, open_pool
 from chaffinch.jobs.run import Interrupted, process_batches
 from chaffinch.jobs.sealed import SealedRecords
 from chaffinch.text import Document
@@ -77,32 +77,45 @@ def results_in_memory(
 
 
 def run_release(
-    job: ReleaseJob, *, resume: bool = False, workers: int = 1, tick: Tick = lambda _: None
+    job: ReleaseJob,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int = 1,
+    tick: Tick = lambda _: None,
 ) -> dict[str, Any]:
     """Release an input, and return the manifest; finished work survives Ctrl-C, a full disk and kill -9.
 
     Raise Interrupted on Ctrl-C. With `resume`, an earlier run of the same job is finished; its output is the same, byte
-    for byte, as that of an uninterrupted run, and for any number of `workers` (processes).
+    for byte, as that of an uninterrupted run, and for any number of `workers` (processes). With `overwrite`, the output
+    of an earlier release is replaced; nothing else ever is.
     """
     check_workers(job, workers)
     remove_empty(job.work)
-    _check_paths(job, resume=resume)
+    _check_paths(job, resume=resume, overwrite=overwrite)
     with ExitStack() as stack:
         gathered = None
         if not (job.work / "ledger").exists():  # an impossible job is refused before anything is written
             gathered = stack.enter_context(Gathered(job, job.output.parent))
-        return _run_with_ledger(job, gathered, stack, resume=resume, workers=workers, tick=tick)
+        return _run_with_ledger(job, gathered, stack, resume=resume, overwrite=overwrite, workers=workers, tick=tick)
 
 
 def _run_with_ledger(
-    job: ReleaseJob, gathered: Gathered | None, stack: ExitStack, *, resume: bool, workers: int, tick: Tick
+    job: ReleaseJob,
+    gathered: Gathered | None,
+    stack: ExitStack,
+    *,
+    resume: bool,
+    overwrite: bool,
+    workers: int,
+    tick: Tick,
 ) -> dict[str, Any]:
     """Process, build and publish what the ledger lacks; return the manifest; Interrupted if Ctrl-C comes."""
     notes = {} if job.vault.key is None else {"salt": secrets.token_hex(32)}
     with open_ledger(job.work, job.digest, notes=notes, resume=resume) as ledger:
         try:
             if gathered is not None and not len(ledger):
-                _check_taken(job, ledger)  # again: another run may have finished since
+                _check_taken(job, ledger, overwrite=overwrite)  # again: another run may have finished since
             if not ledger.is_marked("placing"):
                 gathered = gathered or stack.enter_context(Gathered(job, job.output.parent))
                 done = _process_job(job, gathered, ledger, stack, workers=workers, tick=tick)
@@ -113,23 +126,23 @@ def _run_with_ledger(
                     raise
                 ledger.mark("placing")
             manifest: dict[str, Any] = msgspec.json.decode(_manifest_bytes(job))
-            publish(job)
+            publish(job, overwrite=overwrite)
         except KeyboardInterrupt:
             raise Interrupted(len(ledger)) from None
         ledger.remove()
     return manifest
 
 
-def _check_taken(job: ReleaseJob, ledger: Ledger) -> None:
+def _check_taken(job: ReleaseJob, ledger: Ledger, *, overwrite: bool) -> None:
     """Raise an error if an output path is taken; then delete the ledger that was just made."""
     try:
-        _check_targets(job)
+        _check_targets(job, overwrite=overwrite)
     except ChaffinchError:
         ledger.remove()
         raise
 
 
-def _check_paths(job: ReleaseJob, *, resume: bool) -> None:
+def _check_paths(job: ReleaseJob, *, resume: bool, overwrite: bool) -> None:
     """Raise an error, before any work, if an output path is a link, is taken, or has no parent folder."""
     if job.output.is_symlink():
         raise ConfigError(f"{job.output} is a symbolic link; name the path that it leads to")
@@ -150,23 +163,42 @@ def _check_paths(job: ReleaseJob, *, resume: bool) -> None:
             f"{job.output} is complete, so nothing is left to resume; leave out --resume and choose another output to "
             "release again"
         )
-    _check_targets(job)
+    _check_targets(job, overwrite=overwrite)
 
 
-def _check_targets(job: ReleaseJob) -> None:
-    """Raise an error if a new run would overwrite something at the output, the private folder or the vault."""
+def _check_targets(job: ReleaseJob, *, overwrite: bool) -> None:
+    """Raise an error if a new run would replace something: with `overwrite`, anything but an earlier release."""
     vault = job.vault.path
-    if job.output.is_dir() and any(job.output.iterdir()):
-        raise DataError("is a folder that is not empty; choose a new or empty folder", path=job.output)
-    if job.output.exists() and job.output.is_dir() != job.form.folder:
+    if job.output.exists() and job.output.is_dir() != job.form.folder and not _is_empty_folder(job.output):
         kind = "a folder" if job.form.folder else "a file"
         raise DataError(f"exists, but {job.form.name} is written to {kind}; choose another path", path=job.output)
+    for path in (job.output, job.private, job.manifest):
+        _check_free(job, path, overwrite=overwrite)
     if job.private.is_symlink() or (job.private.exists() and not _is_private_folder(job.private)):
         raise DataError(
             "has files that no release wrote, and would be replaced; choose another output", path=job.private
         )
     if vault is not None and vault.exists():
         raise ConfigError(f"{vault} exists, and a vault is never overwritten; choose another name")
+
+
+def _check_free(job: ReleaseJob, path: Path, *, overwrite: bool) -> None:
+    """Raise DataError if something is at the path of an output, unless `overwrite`; a folder must be of a release."""
+    if not path.exists() or _is_empty_folder(path):
+        return
+    option = job.option_names.of("overwrite")
+    if not overwrite:
+        what = "a folder that is not empty" if path.is_dir() else "a file that is there already"
+        raise DataError(f"is {what}; choose another output, or replace an earlier release with {option}", path=path)
+    if path == job.output and path.is_dir() and not job.manifest.is_file():
+        raise DataError(
+            f"is a folder that no release wrote, and {option} would delete its files; choose another output", path=path
+        )
+
+
+def _is_empty_folder(path: Path) -> bool:
+    """Tell whether a path is a folder without entries."""
+    return path.is_dir() and not any(path.iterdir())
 
 
 def _is_private_folder(target: Path) -> bool:
@@ -377,18 +409,20 @@ def _manifest_bytes(job: ReleaseJob) -> bytes:
     return (staged if staged.exists() else job.manifest).read_bytes()
 
 
-def publish(job: ReleaseJob) -> None:
-    """Move vault, private lists, manifest and then the output to their final paths; skip what was moved before."""
+def publish(job: ReleaseJob, *, overwrite: bool = False) -> None:
+    """Move vault, private lists, manifest and then the output to their final paths; skip what was moved before.
+
+    Raise DataError, before a path is replaced, if something came there since the run began, unless `overwrite`.
+    """
     part, vault = job.vault.part, job.vault.path
     moves = [] if part is None or vault is None else [(part, vault)]
-    for staged, target in [
-        *moves,
-        *zip(_list_staging_paths(job), (job.private, job.manifest, job.output), strict=True),
-    ]:
+    finals = list(zip(_list_staging_paths(job), (job.private, job.manifest, job.output), strict=True))
+    for staged, target in finals:
         if staged.exists():
-            if target == job.private and target.exists():  # of an earlier release
-                target.replace(_backup_path(job))
-            elif target.is_dir():
-                target.rmdir()
+            _check_free(job, target, overwrite=overwrite)
+    for number, (staged, target) in enumerate([*moves, *finals]):
+        if staged.exists():
+            if target.is_dir():  # empty, or of an earlier release
+                target.replace(_backup_path(job) if target == job.private else job.work / f"replaced-{number}")
             staged.replace(target)
     shutil.rmtree(_backup_path(job), ignore_errors=True)

@@ -164,9 +164,8 @@ def test_harmless_columns_and_ids_go_along_when_asked(tmp_path: Path, capsys: Pr
     out = tmp_path / "out.csv"
     assert main(["deid", str(tmp_path / "n.csv"), "-o", str(out), "--ids", "keep", "--keep", "ward", "--quiet"]) == 0
     assert out.read_bytes() == b"note_id,text,ward\r\n7,Dr. [DOCTOR] came.,W1\r\n"
-    out.unlink()
     config = tmp_path / "c.toml"
-    config.write_text('spans = true\nids = "keep"\n')
+    config.write_text('spans = true\nids = "keep"\noverwrite = true\n')
     assert main(["deid", str(tmp_path / "n.csv"), "-o", str(out), "--config", str(config), "--quiet"]) == 0
     assert [doc.layer() for doc in read(out)] == [(Span(4, 12, "DOCTOR"),)]
 

@@ -83,8 +83,7 @@ def test_tables_of_groups(notes: Path, tmp_path: Path, capsys: pytest.CaptureFix
         "[deid.run]\nids = 'keep'\n[train]\nlayer = 'x'\n[weak.apply]\nresume = true\n",
     ):
         config.write_text(content)
-        out.unlink(missing_ok=True)
-        assert main(run) == 0
+        assert main([*run, "--overwrite"]) == 0
         assert [doc.id for doc in read(out)] == ["p1-1"]
     config.write_text("[weak]\nlayer = 'x'\n")
     assert main(["weak", "analyse", str(notes), "--config", str(config)]) == 2

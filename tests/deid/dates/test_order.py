@@ -102,7 +102,9 @@ def test_auto_without_evidence_counts_tags_in_the_manifest(tmp_path: Path) -> No
 
 
 def test_an_order_that_is_asked_for_is_in_the_manifest_and_counts_nothing(tmp_path: Path) -> None:
-    texts, manifest = run(tmp_path, ["first 03/04/1998.", "second 25/12/1997."], date_order="mdy")
+    texts, manifest = run(
+        tmp_path, ["first 03/04/1998.", "second 25/12/1997."], settings=deid.RunSettings(date_order="mdy")
+    )
     assert texts[0] == f"first {shifted('03/04/1998', 'n0', 'mdy')}."
     assert manifest["settings"]["date_order"] == {"asked": "mdy", "counted": None}
 
@@ -110,10 +112,13 @@ def test_an_order_that_is_asked_for_is_in_the_manifest_and_counts_nothing(tmp_pa
 def test_an_order_without_effect_or_against_the_policy_is_refused(tmp_path: Path) -> None:
     (tmp_path / "n.txt").write_text("on 03/04/1998", encoding="utf-8")
     with pytest.raises(ConfigError, match="shifts no dates, so date_order has no effect"):
-        deid.run(tmp_path / "n.txt", tmp_path / "out", detector(), date_order="dmy")
+        deid.run(tmp_path / "n.txt", tmp_path / "out", detector(), settings=deid.RunSettings(date_order="dmy"))
     policy = Policy.parse('name = "x"\n[rules]\nDATE = { operator = "shift", order = "dmy" }\n')
     with pytest.raises(ConfigError, match="has order = 'dmy'"):
-        deid.run(tmp_path / "n.txt", tmp_path / "out", detector(), policy=policy, secret=SECRET, date_order="mdy")
+        deid.run(
+            tmp_path / "n.txt", tmp_path / "out", detector(), policy=policy, secret=SECRET,
+            settings=deid.RunSettings(date_order="mdy"),
+        )  # fmt: skip
     with pytest.raises(ConfigError, match="date_order"):
         Release(SURROGATES, SECRET, date_order="ymd")  # type: ignore[arg-type]  # refused when it runs
     assert not (tmp_path / "out").exists()

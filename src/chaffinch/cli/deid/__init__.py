@@ -53,7 +53,7 @@ class _OrRun(DeferredGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Turn off core dumps, then run the command."""
-        from chaffinch.jobs.worker import turn_off_core_dumps
+        from chaffinch.jobs.pool.worker import turn_off_core_dumps
 
         turn_off_core_dumps()
         return super().invoke(ctx)

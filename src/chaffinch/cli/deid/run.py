@@ -140,6 +140,7 @@ class RunOptions:
             "--resume", help="Finish a run that was stopped, with the same options; its finished notes are kept."
         ),
     ] = False
+    overwrite: frame.Overwrite = False
     strict: Annotated[
         bool,
         typer.Option(
@@ -252,7 +253,9 @@ def _run(job: ReleaseJob, options: RunOptions, workers: int) -> tuple[dict[str, 
                 sys.stdout.buffer.write(content)
                 sys.stdout.buffer.flush()
             else:
-                manifest = run_release(job, resume=options.resume, workers=workers, tick=tick)
+                manifest = run_release(
+                    job, resume=options.resume, overwrite=options.overwrite, workers=workers, tick=tick
+                )
     except Interrupted as stop:
         raise frame.StoppedEarly(str(stop)) from None
     return manifest, manifest["documents"]["in"] / max(time.monotonic() - began, 1e-9)

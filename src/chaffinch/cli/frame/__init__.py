@@ -16,6 +16,7 @@ from chaffinch.cli.frame.options import (
     MaxChars,
     NewLayer,
     Out,
+    Overwrite,
     PatientColumn,
     Quiet,
     TagNames,
@@ -43,8 +44,8 @@ from chaffinch.cli.frame.output import (
 
 __all__ = [
     "DEFAULT_MAX_CHARS", "CheckedCommand", "Config", "Documents", "From", "GroupBy", "IdColumn", "Json", "Layer",
-    "Lines", "MaxChars", "NewLayer", "Out", "PatientColumn", "Quiet", "StoppedEarly", "TagNames", "TextColumns",
-    "Workers", "check_page", "count_workers", "documents_of", "emit", "facts_table", "file_of", "live_line",
-    "name_unwritable", "names_of_tags", "note", "note_cut", "path_of", "progress", "read_group_by", "split_of",
-    "table_of", "takes",
+    "Lines", "MaxChars", "NewLayer", "Out", "Overwrite", "PatientColumn", "Quiet", "StoppedEarly", "TagNames",
+    "TextColumns", "Workers", "check_page", "count_workers", "documents_of", "emit", "facts_table", "file_of",
+    "live_line", "name_unwritable", "names_of_tags", "note", "note_cut", "path_of", "progress", "read_group_by",
+    "split_of", "table_of", "takes",
 ]  # fmt: skip

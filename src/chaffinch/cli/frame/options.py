@@ -22,6 +22,9 @@ _FILE_NAME = re.compile(r"[\w./~ -]+\.[A-Za-z]{2,5}")
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only.")]
 Out = Annotated[Path, typer.Option("--output", "-o", help="Where to write.")]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace what an earlier run wrote to the output; else it is refused.")
+]
 From = Annotated[str | None, typer.Option("--from", help="Format of the input; recognised from content when left out.")]
 MaxChars = Annotated[int, typer.Option("--max-chars", min=1, help="Refuse documents of more characters than this.")]
 Layer = Annotated[str | None, typer.Option("--layer", help="Layer of spans to read; default: gold, or the only one.")]

@@ -14,7 +14,7 @@ import typer
 from chaffinch.cli import frame
 from chaffinch.deid.keys import Secret
 from chaffinch.errors import ConfigError, MissingExtraError
-from chaffinch.jobs.worker import turn_off_core_dumps
+from chaffinch.jobs.pool.worker import turn_off_core_dumps
 
 try:
     import starlette  # noqa: F401

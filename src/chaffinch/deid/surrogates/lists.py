@@ -69,8 +69,9 @@ class _NamePool(Sequence[str]):
         self._real = names().real[role, letter][: SIZES[role]]
         self._heads: Sequence[str] = parts["heads"][letter.upper()].split()
         self._tails: Sequence[str] = parts["tails"].split()
-        known = {word for word in languages.pack("en").common if word[:1] == letter} | set(map(str.lower, self._real))
-        self._composed = self._find_unknown_words(known)[: SIZES[role] - len(self._real)]
+        known = {*_common_words()[letter], *map(str.lower, self._real)}
+        composed = self._find_unknown_words(known)
+        self._composed = composed[: SIZES[role] - len(self._real)].copy()  # a view would keep all of them in memory
 
     def _find_unknown_words(self, known: Collection[str]) -> Ints:
         """Return the numbers of pairs of a beginning and an end that make no known word, the likeliest first."""
@@ -78,8 +79,11 @@ class _NamePool(Sequence[str]):
         free = (lengths >= _SHORTEST) & (lengths <= _LONGEST)
         heads = {head.lower(): index for index, head in enumerate(self._heads)}
         tails = {tail: index for index, tail in enumerate(self._tails)}
+        longest = max(map(len, heads)) + 1
         for word in known:
-            for cut in range(2, len(word)):
+            if not _SHORTEST <= len(word) <= _LONGEST:
+                continue
+            for cut in range(2, min(longest, len(word))):
                 if (head := heads.get(word[:cut])) is not None and (tail := tails.get(word[cut:])) is not None:
                     free[tail, head] = False
         return np.flatnonzero(free).astype(np.int32)
@@ -102,6 +106,15 @@ class _NamePool(Sequence[str]):
             return self._real[index]
         tail, head = divmod(int(self._composed[index - len(self._real)]), len(self._heads))
         return self._heads[head] + self._tails[tail]
+
+
+@cache
+def _common_words() -> Mapping[str, Sequence[str]]:
+    """Return the common words of the language by their first character, cached; none for one that begins no word."""
+    by_initial: defaultdict[str, list[str]] = defaultdict(list)
+    for word in languages.pack("en").common:
+        by_initial[word[:1]].append(word)
+    return by_initial
 
 
 @cache

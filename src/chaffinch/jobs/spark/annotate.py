@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from chaffinch import bundle
 from chaffinch.deid.release.patient import reason
 from chaffinch.errors import ConfigError
+from chaffinch.jobs.pool.worker import turn_off_core_dumps
 from chaffinch.jobs.spark.batches import LAYER, Note, batch_notes, to_record_batch
 from chaffinch.jobs.spark.table import NoteColumns, map_partitions, partition_notes, read_notes
-from chaffinch.jobs.worker import turn_off_core_dumps
 from chaffinch.loading import load
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document, Span

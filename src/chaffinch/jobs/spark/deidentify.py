@@ -18,10 +18,10 @@ from chaffinch.errors import ConfigError
 from chaffinch.jobs.batches import release_units
 from chaffinch.jobs.date_order import SAMPLE_CHARACTERS, SAMPLE_NOTES, settle_date_order
 from chaffinch.jobs.deid import DEFAULT, POLICY
+from chaffinch.jobs.pool.worker import turn_off_core_dumps
 from chaffinch.jobs.spark.batches import Note, batch_notes, to_record_batch
 from chaffinch.jobs.spark.table import NoteColumns, map_partitions, partition_notes, read_notes
 from chaffinch.jobs.work import BatchWork, DetectorSpec, Keys, WorkSpec, load_work
-from chaffinch.jobs.worker import turn_off_core_dumps
 from chaffinch.text.document import MAX_CHARS
 from chaffinch.text.view import plain_text
 

@@ -28,9 +28,9 @@ from chaffinch.deid.vault import Seal
 from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.jobs.batches import Batch, UnitCodec, process_batch
 from chaffinch.jobs.job import ReleaseJob
+from chaffinch.jobs.pool.worker import Setup
 from chaffinch.jobs.run import WorkItem
 from chaffinch.jobs.work import BatchWork, Keys, WorkSpec
-from chaffinch.jobs.worker import Setup
 
 Results = Sequence[bytes | Withheld]
 Each = Callable[[Iterable[Batch]], Iterator[tuple[Batch, Results]]]
@@ -40,7 +40,7 @@ _STARTS = 3  # workers in a row that may die before they are ready; then somethi
 _MAIN = (
     "import pickle, sys; from multiprocessing.connection import Connection; "
     "pipe = Connection(int(sys.argv[1]), writable=False); sys.path[:] = pickle.loads(pipe.recv_bytes()); "
-    "from chaffinch.jobs.worker import work_until_the_end; work_until_the_end(pipe, int(sys.argv[2]))"
+    "from chaffinch.jobs.pool.worker import work_until_the_end; work_until_the_end(pipe, int(sys.argv[2]))"
 )
 
 
@@ -124,8 +124,14 @@ class _Worker:
         return worker
 
     def send(self, batch: Batch) -> None:
-        """Send a batch to work on; if the worker is dead, `receive` says so."""
+        """Give the worker a batch: now, or when it is ready to read it; if it is dead, `receive` says so."""
         self.batch = batch
+        if self.ready:
+            self._transmit()
+
+    def _transmit(self) -> None:
+        """Write the batch to the worker's pipe; do nothing if the worker is dead."""
+        batch = self.batch
         with suppress(BrokenPipeError):
             self.requests.send_bytes(pickle.dumps([item.payload for item in batch], pickle.HIGHEST_PROTOCOL))
 
@@ -141,6 +147,8 @@ class _Worker:
         if reply is not None:
             raise ConfigError(f"a worker could not load its work: {reply}")
         self.ready = True
+        if self.batch:
+            self._transmit()
         return None
 
     def _explain_end(self) -> str:
@@ -183,15 +191,15 @@ class Pool:
                 following = next(waiting, None)
                 continue
             for worker in self._wait_for_replies():
-                batch, worker.batch = worker.batch, ()
+                batch = worker.batch
                 try:
                     results = worker.receive()
                     if results is None:  # it is ready, and works on its batch now
-                        worker.batch = batch
                         continue
                 except _WorkerDied:
                     self._remove(worker)
                     results = self._try_again(batch)
+                worker.batch = ()
                 yield batch, results
 
     def close(self) -> None:
