@@ -96,7 +96,7 @@ def _build_app(arguments: Sequence[str]) -> typer.Typer:
 
 
 def _check_commands(app: typer.Typer) -> None:
-    """Make every command of an app, and of its groups, refuse options that are given twice."""
+    """Make every command of an app, and of its groups, refuse an option that is given twice."""
     from chaffinch.cli.frame.command import CheckedCommand
 
     for command in app.registered_commands:

@@ -143,7 +143,7 @@ class _Inputs:
     quiet: bool
 
     def fit(self, use: Callable[[Sequence[list[Document]]], Found]) -> Found:
-        """Read all inputs, cut alike, and return `use` of them; on DataError, again as whole files if "auto" cut them.
+        """Read all inputs, and return `use(sides)`; on DataError, read again without automatic cutting, and retry.
 
         If column files were cut by default and then do not fit the other inputs, whose documents are whole files, they
         are read again as whole files.
@@ -180,7 +180,7 @@ class _Inputs:
 
 
 def _note_newest(pairs: Pairs, side: str, option: str, *, quiet: bool) -> None:
-    """Print on stderr that the newest of several layers was scored, and which option names another."""
+    """Print on stderr, if a side has several layers, that its newest was scored, and which option names another."""
     if pairs.several:
         frame.note(f"{side} has several layers beside gold; the newest is scored. {option} names another.", quiet=quiet)
 

@@ -71,12 +71,12 @@ def explain_command(options: ExplainOptions) -> None:
     how = ReadOptions(split=split, max_chars=options.max_chars, columns=columns)
     corpus = read(options.source, format=options.from_, how=how)
     documents = frame.progress(corpus, "documents", quiet=options.quiet)
-    told = [(doc, list(_explain(tagger, doc, options.layer))) for doc in documents]
+    told = [(doc, list(_explain_spans(tagger, doc, options.layer))) for doc in documents]
     print_explanations(options.model, told, span=options.span, with_text=options.with_text, as_json=options.json)
 
 
-def _explain(tagger: Tagger, doc: Document, layer: str | None) -> Iterator[Explanation]:
-    """Yield the explanation of each span of a layer, else of the tagger's finds; DataError without that layer."""
+def _explain_spans(tagger: Tagger, doc: Document, layer: str | None) -> Iterator[Explanation]:
+    """Yield the explanation of each span of `layer`, or of what the tagger finds; DataError if the layer is missing."""
     if layer is not None and layer not in doc.layers:
         raise DataError("a document has no layer of the name given with --layer; leave it out")
     spans = (
@@ -89,17 +89,17 @@ def _explain(tagger: Tagger, doc: Document, layer: str | None) -> Iterator[Expla
 def print_explanations(
     model: str, told: Sequence[Explained], *, span: int | None, with_text: bool, as_json: bool
 ) -> None:
-    """Print explanations as JSON or in words, brief, or in full for span number `span`; ConfigError if none."""
+    """Print explanations as JSON or words, brief, or in full for one span; ConfigError if there is no such span."""
     number = sum(len(found) for _, found in told)
     if span is not None and span > number:
         raise ConfigError(f"--span {span}: {number} spans were found; choose one of them")
-    documents = list(_documents(told, span, with_text))
+    documents = list(_explained_documents(told, span, with_text))
     result = ExplainResult(model=model, documents=documents, spans=number)
-    frame.emit(result, as_json=as_json, tables=_lines(told, span, with_text))
+    frame.emit(result, as_json=as_json, tables=_explained_lines(told, span, with_text))
 
 
-def _documents(told: Sequence[Explained], only: int | None, with_text: bool) -> Iterator[ExplainedDocument]:
-    """Yield the documents that have an explained span, with explanations as plain data; text only if asked."""
+def _explained_documents(told: Sequence[Explained], only: int | None, with_text: bool) -> Iterator[ExplainedDocument]:
+    """Yield the result rows of documents with explanations, all or only that of span `only`; text if asked."""
     for number, (doc, found) in _number_spans(told, only):
         spans = [
             msgspec.convert(
@@ -118,7 +118,7 @@ def _documents(told: Sequence[Explained], only: int | None, with_text: bool) -> 
 def _number_spans(
     told: Sequence[Explained], only: int | None
 ) -> Iterator[tuple[int, tuple[Document, list[tuple[int, Explanation]]]]]:
-    """Yield (number, (document, [(span number, explanation)])) from 1; with `only`, just that span's."""
+    """Yield (document number, (document, [(span number, explanation)])), from 1; with `only`, that span's alone."""
     place = 0
     for number, (doc, found) in enumerate(told, start=1):
         chosen = [(place + k, why) for k, why in enumerate(found, start=1) if only in (None, place + k)]
@@ -127,7 +127,7 @@ def _number_spans(
             yield number, (doc, chosen)
 
 
-def _lines(told: Sequence[Explained], only: int | None, with_text: bool) -> Iterable[str]:
+def _explained_lines(told: Sequence[Explained], only: int | None, with_text: bool) -> Iterable[str]:
     """Yield the lines for a terminal: brief explanations of all spans, or the full one of span `only`."""
     if not any(found for _, found in told):
         yield "no span was found"

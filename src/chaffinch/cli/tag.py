@@ -109,7 +109,7 @@ def tag_command(options: TagOptions) -> None:
     layer = options.new_layer or tagger.layer
     columns = ColumnChoice(tuple(options.text_column), options.id_column, options.patient_column)
     how = ReadOptions(
-        split=_split(tagger, options.lines, options.quiet), max_chars=options.max_chars, columns=columns,
+        split=_choose_split(tagger, options.lines, options.quiet), max_chars=options.max_chars, columns=columns,
         tag_names=frame.names_of_tags(options.tag_names), documents=frame.documents_of(options.documents),
     )  # fmt: skip
     pattern, table = frame.read_group_by(options.group_by)
@@ -141,12 +141,12 @@ class _AddSpans:
     layer: str
 
     def build(self) -> Callable[[Iterable[Document]], Iterable[Document]]:
-        """Load the tagger."""
+        """Load the tagger in a worker, and return a function that adds the layer of spans to documents."""
         tagger = _load(self.options.model, self.options.sources, {}, {})
         return lambda docs: self.annotate(tagger, Corpus(lambda: iter(docs)))
 
     def annotate(self, tagger: Tagger | WeakTagger | HybridDetector, given: Corpus) -> Iterable[Document]:
-        """Return the documents with the new layer of spans."""
+        """Return the documents with the new layer, and if asked its posteriors, made by a tagger of any kind."""
         options, layer = self.options, self.layer
         if isinstance(tagger, WeakTagger):
             return tagger.annotate(given, layer=layer, text_alone=options.text_alone)
@@ -160,7 +160,7 @@ class _AddSpans:
 def _load(
     model: str, sources: Path | None, of_taggers: Mapping[str, object], of_weak: Mapping[str, object]
 ) -> Tagger | WeakTagger | HybridDetector:
-    """Load a model that can tag; ConfigError for given options that its kind lacks, ModelError for other kinds."""
+    """Load a model that can tag; ConfigError for a given option that its kind lacks, ModelError if it cannot tag."""
     kind = bundle.read_manifest(model).kind
     if kind in _OTHER_VERBS:
         raise ModelError(f"is a model of kind {kind!r}, which {_OTHER_VERBS[kind]}", path=bundle.find(model))
@@ -191,7 +191,7 @@ def _check_place(output: Path, inputs: Iterable[Path]) -> None:
 
 
 def _write(documents: Iterable[Document], output: Path, form: Format, how: ReadOptions, *, strict: bool) -> Losses:
-    """Write the documents; return what the format lost. Raise ChaffinchError if the disk refuses them.
+    """Write the documents; return what the format lost; ChaffinchError if the output cannot be written.
 
     Columns that were named keep their names, unless spans are offsets into several of them.
     """
@@ -200,8 +200,8 @@ def _write(documents: Iterable[Document], output: Path, form: Format, how: ReadO
         return write(documents, output, format=form.name, strict=strict, losses=how.losses, keep_columns=keep)
 
 
-def _split(tagger: Tagger | WeakTagger | HybridDetector, lines: bool | None, quiet: bool) -> Splitter:
-    """Return how to cut sentences: as `lines` says, else as in training, else prose; note a difference on stderr."""
+def _choose_split(tagger: Tagger | WeakTagger | HybridDetector, lines: bool | None, quiet: bool) -> Splitter:
+    """Return "lines" or "prose": as `lines` says, else as in training; note on stderr if the two differ."""
     learnt = inputs.split_of_training(tagger) if isinstance(tagger, Tagger) else None
     if lines is None:
         return learnt or "prose"
@@ -228,7 +228,7 @@ def _parse_bias(assignments: Iterable[str]) -> dict[str, float]:
 
 
 def _output_format(output: Path, to: str | None, source: Path, input_format: Format) -> Format:
-    """Return the format of --to, else the input's if the suffix allows, else by suffix; ConfigError without spans."""
+    """Return --to's format, else the input's if the suffix fits, else by suffix; ConfigError if --to holds no spans."""
     if to:
         form = by_name(to)
         if form.can.layers == "none":

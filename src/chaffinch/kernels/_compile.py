@@ -53,7 +53,7 @@ def cache_folder() -> Path | None:
 
 
 def helper(flags: frozenset[str] = CONTRACT) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator for functions that only kernels call: they are compiled into each caller."""
+    """Return a decorator that compiles a function which only kernels call; nothing of it is cached on disk."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         """Compile the function with numba, for calls from other kernels; without a cache on disk."""
@@ -64,7 +64,7 @@ def helper(flags: frozenset[str] = CONTRACT) -> Callable[[Callable[P, R]], Calla
 
 
 def kernel(flags: frozenset[str] = CONTRACT) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator for functions called from Python: they are compiled at the first call and cached on disk."""
+    """Return a decorator that compiles a function for calls from Python, at its first call, cached on disk."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         """Compile the function with numba, cached on disk in the project's cache folder if there is one."""
@@ -80,13 +80,13 @@ def kernel(flags: frozenset[str] = CONTRACT) -> Callable[[Callable[P, R]], Calla
 
 
 def _digest() -> str:
-    """Return the digest of all source files whose name begins with one underscore, as those of kernels do."""
+    """Return 16 hex digits of a hash of all kernel sources, files whose names begin with one underscore."""
     sources = sorted(Path(__file__).parents[1].rglob("_[!_]*.py"))
     return hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()[:16]
 
 
 def _announce(folder: Path | None) -> None:
-    """Warn that kernels are about to be compiled if the cache folder has none."""
+    """Log a warning that kernels are about to be compiled if the cache folder has none."""
     if not numba.config.DISABLE_JIT and (folder is None or next(folder.rglob("*.nbi"), None) is None):
         outcome = "kept for the next run" if folder else "not kept: no private cache folder could be made"
         log.warning("compiling kernels, once, for some seconds (%s)", outcome)

@@ -61,7 +61,7 @@ class ByteMatrix:
 
 
 def pack(matrix: SignedBytes, scales: Floats32, bias: Floats32, *, panels: bool | None = None) -> ByteMatrix:
-    """Lay out a matrix (K, M) for products, by default as this machine does them fastest."""
+    """Return a matrix (K, M) of bytes laid out for products, by default as this processor multiplies fastest."""
     K, M = matrix.shape
     weights = (matrix.sum(axis=0, dtype=np.int64) * scales.astype(np.float64)).astype(np.float32)
     if not (has_byte_products() if panels is None else panels):
@@ -75,7 +75,7 @@ def pack(matrix: SignedBytes, scales: Floats32, bias: Floats32, *, panels: bool 
 
 
 def to_bytes(x: Floats32) -> ByteRows:
-    """Return rows (n, K) as bytes; a row's least value becomes 0 and its largest 255.
+    """Return rows (n, K) as bytes with the step and least value of each; the least becomes 0, the largest 255.
 
     >>> rows = to_bytes(np.array([[0.0, 51.0, 255.0]], np.float32))
     >>> rows.values[0, :3].tolist(), rows.steps.tolist(), rows.lows.tolist()
@@ -90,7 +90,7 @@ def to_bytes(x: Floats32) -> ByteRows:
 
 
 def multiply(rows: ByteRows, matrix: ByteMatrix) -> Ints32:
-    """Return rows times matrix as exact 32-bit sums of products of bytes, perhaps padded beyond (n, M).
+    """Return rows times matrix as exact 32-bit sums of products of bytes; the result may be padded beyond (n, M).
 
     >>> matrix = pack(np.array([[1, -2], [3, 4]], np.int8), np.ones(2, np.float32), np.zeros(2, np.float32))
     >>> multiply(to_bytes(np.array([[255.0, 0.0]], np.float32)), matrix)[0, :2].tolist()
@@ -163,5 +163,5 @@ def has_byte_products() -> bool:
 
 
 def _up(number: int, step: int) -> int:
-    """Return the least multiple of a step that is not below a number."""
+    """Return the number rounded up to a multiple of `step`."""
     return -(-number // step) * step

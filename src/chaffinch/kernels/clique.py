@@ -49,14 +49,14 @@ class Clique:
 
     @property
     def edges(self) -> Floats:
-        """Return the pairwise part with its factor 1/(m - 1), (m, m, C, C), zero on the diagonal."""
+        """Return (m, m, C, C) pairwise potentials of any two occurrences, divided by m - 1; 0 on the diagonal."""
         m, C = self.unary.shape
         full: Floats = np.broadcast_to(self.pairwise, (m, m, C, C)) / max(m - 1, 1)
         full[np.arange(m), np.arange(m)] = 0.0
         return full
 
     def score(self, labels: Ints) -> float:
-        """Return the score of one labelling (m,)."""
+        """Return the score of one labelling (m,): its unary parts and pairs."""
         return float(_scores(self, np.asarray(labels)[None])[0])
 
 
@@ -227,7 +227,7 @@ def _field(clique: Clique, q: Floats) -> Floats:
 
 
 def _mean_field(clique: Clique) -> Beliefs:
-    """Run mean field from the unary part; all occurrences move half-way at once, so that their order cannot matter."""
+    """Return approximate marginals (m, C) and a bound on log Z by mean field, all occurrences updated at once."""
     q = np.exp(clique.unary - np.logaddexp.reduce(clique.unary, axis=1, keepdims=True))
     for _ in range(ROUNDS):
         scores = clique.unary + _field(clique, q)
@@ -238,7 +238,7 @@ def _mean_field(clique: Clique) -> Beliefs:
 
 
 def _climb(clique: Clique, labels: Ints) -> Labelling:
-    """Make the single label change that gains most, until none gains; return the labelling, which is not exact."""
+    """Return the labelling after single label changes, the best first, until none gains; it may not be the best."""
     m, C = clique.unary.shape
     labels = labels.copy()
     while True:

@@ -53,7 +53,7 @@ class Active:
 
     @classmethod
     def of(cls, lists: Sequence[ArrayLike], which: ArrayLike | None = None) -> Active:
-        """Return the lists of states; token n uses list `which[n]`, or list n if `which` is None."""
+        """Return lists of allowed states as arrays; token n uses list `which[n]`, or list n if `which` is None."""
         arrays = [np.asarray(states, dtype=np.int64) for states in lists]
         bounds = np.concatenate([[0], np.cumsum([len(states) for states in arrays])]).astype(np.int64)
         chosen = np.arange(len(arrays)) if which is None else which
@@ -61,7 +61,7 @@ class Active:
 
     @classmethod
     def from_mask(cls, allowed: Bools) -> Active:
-        """Return one list per row of a mask (N, K)."""
+        """Return the lists of states that a mask (N, K) allows, one list per token."""
         bounds = np.concatenate([[0], np.cumsum(np.count_nonzero(allowed, axis=1))]).astype(np.int64)
         return cls(np.nonzero(allowed)[1], bounds, np.arange(len(allowed)))
 
@@ -88,7 +88,7 @@ class Active:
         return out
 
     def span(self, start: int, stop: int) -> Active:
-        """Return the lists of tokens `start` to `stop`."""
+        """Return the lists of tokens [start, stop)."""
         return Active(self.states, self.bounds, self.which[start:stop])
 
 
@@ -191,7 +191,7 @@ class Batch:
 
     @classmethod
     def from_lattice(cls, lattice: Lattice, bounds: Ints) -> Batch:
-        """Return a batch of one lattice, without checking its arrays again."""
+        """Return one lattice as a batch with these bounds, without checking its arrays again."""
         batch = object.__new__(cls)
         trans = _pad_trans(lattice) if lattice.trans.ndim == 3 else lattice.trans
         _set(batch, start=lattice.start, trans=trans, emit=lattice.emit, end=lattice.end)
@@ -230,13 +230,13 @@ class TagPosterior(Generic[Number]):
 
 
 def _set(owner: object, **values: object) -> None:
-    """Set fields of a frozen object."""
+    """Set fields of a frozen object, in place."""
     for name, value in values.items():
         object.__setattr__(owner, name, value)
 
 
 def _ints(name: str, array: ArrayLike) -> Ints:
-    """Return the array as int64; raise DataError unless it is one row of whole numbers."""
+    """Return the array as one row of int64; raise DataError unless it is one of whole numbers."""
     out = np.asarray(array)
     if out.ndim != 1 or not (out.dtype.kind in "iu" or out.size == 0):
         raise DataError(f"{name} must be one row of whole numbers, got {out.dtype} of shape {out.shape}")
@@ -250,7 +250,7 @@ def _check_bounds(name: str, bounds: Ints, total: int) -> None:
 
 
 def _check_potentials(owner: Lattice | Batch) -> None:
-    """Convert potentials to float64; DataError unless shapes agree, states exist and active ones are known."""
+    """Convert the potentials to float64, in place; DataError unless shapes agree, and there are states."""
     for name in ("start", "trans", "emit", "end"):
         _set(owner, **{name: _potentials(name, getattr(owner, name))})
     K = len(owner.start)

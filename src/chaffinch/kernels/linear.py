@@ -38,7 +38,7 @@ class SparseInput(NamedTuple):
     column_width: NDArray[np.int8]  # (C,)
 
     def choose(self, sentences: NDArray[np.int64]) -> SparseInput:
-        """Return the observations of some sentences only."""
+        """Return the observations of these sentences only, in this order."""
         return self._replace(begins=self.begins[sentences], ends=self.ends[sentences])
 
     @property
@@ -75,7 +75,7 @@ class States(NamedTuple):
 
     @classmethod
     def of(cls, label: NDArray[np.int64], moves: NDArray[np.bool_], shared: NDArray[np.int64] | None = None) -> States:
-        """Return states with these labels; `moves` (K+2, K) marks allowed moves, its last two rows begin and end."""
+        """Return states with labels (K,); `moves` (K+2, K) marks allowed moves, its last two rows begin and end."""
         K = len(label)
         columns = K if shared is None else int(shared.max()) + 1
         W = -(-columns // LANES) * LANES
@@ -133,7 +133,7 @@ class Learner:
         self.squares = Weights(np.zeros(squares, np.float32), np.zeros(moves, np.float32))
 
     def restart(self, start: Weights | None = None) -> None:
-        """Reset the sums and set all weights to zero, or to the weights `start`."""
+        """Reset the sums, and set all weights to zero or to `start`."""
         self.step = 0
         for total in (*self.totals, *self.squares):
             total[:] = 0.0
@@ -141,7 +141,7 @@ class Learner:
         self.weights.moves[:] = self.states.moves if start is None else start.moves
 
     def walk(self, seen: SparseInput, target: Target, order: NDArray[np.int64]) -> float:
-        """Train on the sentences once, in that order, and return the mean loss of a sentence."""
+        """Train on the sentences once, in that order; return the mean loss per sentence."""
         from chaffinch.kernels._linear import _crf_sgd, _decode, _passive_aggressive
 
         work = _decode.workspace(seen.longest, self.states)
@@ -172,7 +172,7 @@ class Learner:
         return Weights(rows, self.weights.moves - share * self.totals.moves)
 
     def finish(self) -> Weights:
-        """Return what `average` does, in the memory of the sums; `restart` before learning again."""
+        """Return the averaged weights in the memory of the sums, which are lost; `restart` before learning again."""
         if self.step:
             np.multiply(self.totals.rows, np.float32(-1.0 / self.step), out=self.totals.rows)
             self.totals.rows[:] += self.weights.rows

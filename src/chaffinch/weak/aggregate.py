@@ -80,7 +80,7 @@ class FittedRule:
         return with_labels(docs, votes, spans.tags(len(votes)), self.config.chances(votes), layer=layer)
 
     def state(self) -> State:
-        """Return the rule's settings without arrays: a rule learns nothing."""
+        """Return an empty state: a rule learns nothing."""
         return State()
 
 
@@ -146,7 +146,7 @@ class Aggregator:
 
 
 def _of_rule(rule: type[VoteRule]) -> Aggregator:
-    """Return the registry entry of an aggregation rule: its name, settings, and how it is fitted and loaded."""
+    """Return the registry entry of an aggregation rule: its name, settings class, and how it is fitted and loaded."""
 
     def load(state: State, sources: tuple[str, ...], _embedder: Embedder | None) -> FittedRule:
         """Rebuild the rule from the settings in a model file."""
@@ -253,7 +253,7 @@ def check_votes(fitted: FittedAggregator, docs: Sequence[Document]) -> None:
 
 
 def describe(fitted: FittedAggregator) -> dict[str, Any]:
-    """Return kind, settings, labels and sources of an aggregator for a manifest; `restore` reads them."""
+    """Return an aggregator's manifest entry: class of its settings, settings and sources; `restore` reads it."""
     return {"kind": type(fitted.config).__name__, "config": asdict(fitted.config), "sources": fitted.sources}
 
 
@@ -316,7 +316,7 @@ def _votes_to_learn(
 
 
 def _with_spans(docs: Sequence[Document], votes: VoteMatrix, spans: Spans, layer: str) -> list[Document]:
-    """Return the documents with a layer of spans given by token ranges; overlapping ones are kept."""
+    """Return the documents with a layer of spans made of token ranges of the label matrix; overlaps are kept."""
     cuts = np.searchsorted(spans.first, votes.documents)
     out = []
     for number, doc in enumerate(docs):

@@ -140,7 +140,7 @@ def apply(
 
 
 def votes_of(doc: Document, sources: Sequence[Source]) -> list[_Answer]:
-    """Run the sources on a document; return their answers in the given order. Sources see layers they build on."""
+    """Run the sources on a document, each after those it builds on; return answers in the order of `sources`."""
     answers: dict[str, _Answer] = {}
     for source in order_sources(sources):
         answer = _ask(source, doc)
@@ -191,7 +191,7 @@ _worker_sources: list[Sequence[Source]] = []  # of a worker process: one sequenc
 
 
 def _hold(sources: Sequence[Source]) -> None:
-    """Store the sources in a global of a worker process, and make it ignore SIGINT."""
+    """Store the sources in a global of this worker process, and make it ignore SIGINT."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles an interrupt
     _worker_sources[:] = [sources]
 
@@ -203,7 +203,7 @@ def _batch_in_worker(docs: Sequence[Document]) -> list[_Answers]:
 
 @contextmanager
 def _map_batches(sources: Sequence[Source], workers: int) -> Iterator[Any]:
-    """Yield a map of batches to (batch, answers) in order, on processes or threads; ConfigError if a process dies."""
+    """Yield a function that maps batches to (batch, answers), on processes or threads; ConfigError if one dies."""
     if workers > 1 and all(map(is_plain_data, sources)):
         pool = ProcessPoolExecutor(workers, get_context("spawn"), _hold, (sources,))
         try:
@@ -234,7 +234,7 @@ def _over_processes(
 
 
 def _with_layers(doc: Document, sources: Sequence[Source], answers: _Answers) -> Document:
-    """Return the document with each source's answer as a layer of spans."""
+    """Return the document with each source's spans as a layer "source:NAME" (or "link:NAME")."""
     for source, answer in zip(sources, answers, strict=True):
         doc = doc.with_layer(layer_of(source), answer.spans)
     return doc
@@ -293,7 +293,7 @@ def _check_needs(sources: Sequence[Source], docs: Sequence[Document]) -> None:
 def _with_unread(
     sources: Sequence[Source], tallies: Iterable[Tally], docs: Sequence[Document], strict: bool
 ) -> Iterator[Tally]:
-    """Yield the counts, with errors for an annotation file's documents that were not read; DataError if strict."""
+    """Yield each tally, its errors with a count of annotated documents that were not read; DataError if strict."""
     ids = {doc.id for doc in docs}
     for source, tally in zip(sources, tallies, strict=True):
         unread = len(frozenset(getattr(source, "documents", ())) - ids)

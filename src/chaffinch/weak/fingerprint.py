@@ -81,7 +81,7 @@ def _hash_text(value: str) -> bytes:
 
 
 def _files(path: Path) -> list[bytes]:
-    """Return the content of a file, or the names and contents of a folder's files; the path if there are none."""
+    """Return the bytes of a file, or names and contents of a folder's files in order; the path's if there are none."""
     if path.is_file():
         return [path.read_bytes()]
     files = sorted(file for file in path.rglob("*") if file.is_file())
@@ -89,13 +89,13 @@ def _files(path: Path) -> list[bytes]:
 
 
 def _parameters(value: Any) -> list[tuple[str, Any]]:
-    """Return the parameters of a dataclass, and fields loaded from them: a tagger, or a pipeline that has `meta`."""
+    """Return (name, value) of a dataclass's parameters, and of other fields that hold a tagger or spaCy pipeline."""
     items = [(field.name, getattr(value, field.name), field.init) for field in fields(value)]
     return [(name, item) for name, item, init in items if init or isinstance(item, Tagger) or _meta(item)]
 
 
 def _code(value: Any) -> list[bytes]:
-    """Return the name, metadata and source file of a function, or of the class of an unknown object."""
+    """Return bytes to hash of a function, or of an object's class: qualified name, digest of metadata, source file."""
     named = value if hasattr(value, "__qualname__") else type(value)
     parts = [f"{named.__module__}.{named.__qualname__}".encode(), _digest(_meta(value))]
     with suppress(OSError, TypeError):  # built in, or typed at a prompt

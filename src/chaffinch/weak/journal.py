@@ -36,7 +36,7 @@ class Journal:
 
     @classmethod
     def open(cls, path: Path, run: str, *, resume: bool) -> Journal:
-        """Open the journal of a run, with its earlier answers if it resumes; raise ConfigError if it is of another run.
+        """Open a run's journal, with its answers if it resumes, else empty; ConfigError if of another run or damaged.
 
         A line that an interrupt cut off is dropped.
         """

@@ -65,7 +65,7 @@ class WeakTagger:
         return next(iter(self.annotate([as_document(doc)])))
 
     def annotate(self, documents: Iterable[Document], *, layer: str | None = None, text_alone: bool = False) -> Corpus:
-        """Return the documents with an added layer, found lazily; `text_alone` asks no source and reads no votes."""
+        """Return a lazy corpus of the documents with an added layer of spans; `text_alone` uses no sources or votes."""
         check_documents(documents)
 
         def walk() -> Iterator[Document]:
@@ -77,7 +77,7 @@ class WeakTagger:
         return Corpus(walk)
 
     def with_votes(self, docs: Sequence[Document]) -> list[Document]:
-        """Return documents with all sources' layers; run sources where one is missing; DataError if it cannot."""
+        """Return the documents with votes of all sources, run where a layer is missing; DataError if one is absent."""
         without_votes = [not all(SOURCE + name in doc.layers for name in self.names) for doc in docs]
         missing = sorted(set(self.names) - {source.name for source in self.sources})
         if any(without_votes) and missing:
@@ -94,7 +94,7 @@ class WeakTagger:
         return [self.text(doc, doc.layer(KIND)) for doc in self.aggregator(docs, KIND)]
 
     def _with_sources(self, docs: Sequence[Document]) -> list[tuple[Span, ...]]:
-        """Return per document the spans by sources, label propagation and students."""
+        """Return each document's spans by sources, label propagation and students; `how` decides how students count."""
         voted, answers = self.with_votes(docs), self.students(docs)
         if self.how == "adds":
             rows = zip(docs, self.source_spans(voted), answers, strict=True)
@@ -159,7 +159,7 @@ def load(path: str | Path, *, sources: Sequence[Source] = (), embedder: Embedder
 
 
 def _tagger(found: Bundle, supplied: Mapping[str, Source], embedder: Embedder | None) -> WeakTagger:
-    """Rebuild the tagger from its file, the supplied sources, which replace stored ones, and the embedder."""
+    """Rebuild the tagger from its file; supplied sources replace stored ones of the same name."""
     config = found.manifest.config
     sources = _choose_sources(config, supplied)
     first, *rest = [_student(found, number, student) for number, student in enumerate(config["students"])]
@@ -247,13 +247,13 @@ def _mark_source(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def _student_config(student: Tagger) -> dict[str, Any]:
-    """Return the settings, method and labels of a student, for the manifest."""
+    """Return a student's settings, method's name and labels, for the manifest."""
     config = student.model.config
     return {"config": asdict(config), "kind": method_of(config).name, "labels": student.labels}
 
 
 def _student(found: Bundle, number: int, config: Mapping[str, Any]) -> Tagger:
-    """Rebuild a student of a model file from its manifest entry."""
+    """Rebuild student `number` of a model file from its manifest entry, as a tagger."""
     labels = config.get("labels", found.manifest.labels)
     part = found.state.child(f"student{number}", kind=config["kind"], config=config["config"], labels=labels)
     return Tagger(methods.model_of(part), found.manifest.for_part(part), (), part.kind)

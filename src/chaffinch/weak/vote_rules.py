@@ -43,7 +43,7 @@ class Union(VoteRule):
     overlaps: ClassVar[bool] = True
 
     def spans(self, votes: VoteMatrix) -> Spans:
-        """Return every span that a source proposes."""
+        """Return every distinct span that a source proposes, overlapping ones too."""
         return candidates(votes)
 
 
@@ -80,7 +80,7 @@ class SpanVote(VoteRule):
     name: ClassVar[str] = "span-vote"
 
     def spans(self, votes: VoteMatrix) -> Spans:
-        """Return the spans with most votes that overlap no span with more."""
+        """Return the proposed spans with most votes, none overlapping one with more votes."""
         return resolve_overlaps(candidates(votes), longest=False)
 
 
@@ -91,7 +91,7 @@ class LongestSpan(VoteRule):
     name: ClassVar[str] = "longest-span"
 
     def spans(self, votes: VoteMatrix) -> Spans:
-        """Return the proposed spans that overlap no longer one."""
+        """Return the longest proposed spans, none overlapping a longer one."""
         return resolve_overlaps(candidates(votes), longest=True)
 
 
@@ -99,7 +99,7 @@ RULES: tuple[type[VoteRule], ...] = (Union, TokenVote, SpanVote, LongestSpan)
 
 
 def _count_votes(vote_matrix: VoteMatrix) -> Ints:
-    """Return (T, L) how many sources vote for each tag; 0 for O."""
+    """Return (T, L) how many sources vote for each tag; the column of O is 0."""
     T, L = len(vote_matrix), 1 + 2 * len(vote_matrix.names)
     tokens, sources = np.nonzero(vote_matrix.codes > 0)
     tags = vote_matrix.codes[tokens, sources].astype(np.int64)
@@ -115,7 +115,7 @@ def _most_voted(vote_matrix: VoteMatrix, rule: TokenVote) -> Ints:
 
 
 def _runs(tags: Ints, bounds: Ints) -> Spans:
-    """Return the runs of tags as spans; none crosses a sentence boundary."""
+    """Return the runs of IOB2 tag numbers as spans; none crosses a sentence boundary."""
     begins, lasts = edges(tags[:, None], bounds)
     first, last = np.flatnonzero(begins[:, 0]), np.flatnonzero(lasts[:, 0])
     return Spans.distinct(first, last + 1, (tags[first] - 1) // 2)

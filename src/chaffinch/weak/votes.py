@@ -98,7 +98,7 @@ class _Line:
         return cls(offsets, shifts, np.cumsum([0, *sizes]).astype(np.int64))
 
     def bounds(self, docs: Sequence[Document]) -> Ints:
-        """Return the first tokens of all sentences, and T; tokens outside of sentences join the sentence before."""
+        """Return the first token of every sentence, then T; tokens outside of sentences join the one before."""
         ends = [doc.sentences[:, 1] + shift for doc, shift in zip(docs, self.shifts.tolist(), strict=True)]
         within = np.searchsorted(self.tokens[:, 0], np.concatenate([np.zeros(0, np.int64), *ends]), side="left")
         return np.unique(np.concatenate([[0], within, self.documents])).astype(np.int64)
@@ -170,7 +170,7 @@ def _without_overlaps(source: Ints, first: Ints, end: Ints, T: int) -> Bools:
 
 
 def _links(docs: Sequence[Document], line: _Line, rules: Sequence[str]) -> NDArray[np.int8]:
-    """Return (T, R) linking rules' votes on whether a token belongs to the one before; DataError for other labels."""
+    """Return (T, R) rules' votes that a token is linked to the one before, or apart; DataError for another label."""
     out = np.zeros((len(line.tokens), len(rules)), np.int8)
     spans = _spans_on_line(docs, line, [LINK + name for name in rules])
     edges = np.array([(begin, end) for _, begin, end, _ in spans], np.int64).reshape(-1, 2)
@@ -183,7 +183,7 @@ def _links(docs: Sequence[Document], line: _Line, rules: Sequence[str]) -> NDArr
 
 
 def _runs(tags: Ints, bounds: Ints) -> tuple[Ints, Ints]:
-    """Return first tokens and ends of the runs of tags above 0; a sentence or an odd tag begins a new run."""
+    """Return (first tokens, ends) of the runs of tags above 0; a sentence or an odd tag (B-) begins a new run."""
     cut = np.zeros(len(tags) + 1, np.bool_)
     cut[bounds] = True
     begins = (tags > 0) & ((tags % 2 == 1) | cut[:-1] | (np.append(0, tags[:-1])[: len(tags)] == 0))

@@ -53,13 +53,13 @@ def create_app(settings: ServerSettings, engine_settings: EngineSettings | None 
     engine.warm_up()
     queue = WorkQueue(settings.limits, metrics)
     do = Operations(engine, queue, settings.limits)
-    work = Section("work", (), (), lifespan=partial(_working, queue))
+    work = Section("work", (), (), lifespan=partial(_run_queue, queue))
     return build_app(settings, [work, api_section(metrics, service_endpoints(do)), presidio_section(do)], metrics)
 
 
 @asynccontextmanager
-async def _working(queue: WorkQueue) -> AsyncIterator[None]:
-    """Start the queue for the block; at its end finish what waits, and stop it."""
+async def _run_queue(queue: WorkQueue) -> AsyncIterator[None]:
+    """Start the work queue for the block; at its end finish the waiting works, and stop it."""
     queue.start()
     try:
         yield

@@ -25,7 +25,7 @@ class Metrics:
     characters: int = 0
 
     def note_request(self, route: str, status: int, seconds: float) -> None:
-        """Count an answered request by route and status, with its seconds."""
+        """Count an answered request by route and status, and its seconds in a histogram and a total."""
         self.requests[route, status] += 1
         self.seconds[next((bound for bound in _BOUNDS if seconds <= bound), float("inf"))] += 1
         self.total_seconds += seconds

@@ -49,12 +49,12 @@ def conflict(error: ConfigError | DataError) -> Problem:
 
 
 def new_id() -> str:
-    """Return an id for a request, unrelated to anything in it."""
+    """Return a random id for a request, 16 hex digits."""
     return secrets.token_hex(8)
 
 
 def problem_of(error: BaseException, request_id: str) -> Problem:
-    """Return what a client is answered for an error; one that is not ours is logged by type and place under its id."""
+    """Return the Problem to answer an error with; log an error that is not ours, by type and place alone."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, HTTPException):
@@ -78,7 +78,7 @@ def _code_of(error: ChaffinchError) -> str:
 
 
 def _place_of(error: BaseException) -> str:
-    """Return the files and lines at which an error was raised, innermost first; never its words."""
+    """Return the last four files and lines at which an error was raised, innermost first; never its words."""
     frames = traceback.extract_tb(error.__traceback__)
     return " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames[-4:])) or "unknown"
 
@@ -92,7 +92,7 @@ class ErrorBody(msgspec.Struct, frozen=True):
 
 
 def error_body(problem: Problem, request_id: str) -> dict[str, Any]:
-    """Return the usual body of an error."""
+    """Return the usual body of an error as a dict: message, code and request id."""
     return msgspec.to_builtins(ErrorBody(problem.message, problem.code, request_id))  # type: ignore[no-any-return]
 
 

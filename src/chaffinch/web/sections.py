@@ -20,7 +20,7 @@ ErrorResponse: TypeAlias = Callable[[Problem, str], Response]
 
 
 def ask_token(connection: HTTPConnection, settings: ServerSettings) -> None:
-    """Raise Problem unless the request shows the server's token, or the server has none."""
+    """Raise Problem 401 unless the request shows the server's token, or the server has none."""
     shown = connection.headers.get("authorization", "")
     if settings.token is None or is_shown(shown, settings.token):
         return
@@ -29,7 +29,7 @@ def ask_token(connection: HTTPConnection, settings: ServerSettings) -> None:
 
 
 def json_error(problem: Problem, request_id: str) -> Response:
-    """Return the usual answer to a request that failed."""
+    """Return the usual JSON answer to a failed request: message, code and request id, with the Problem's status."""
     return answer(error_body(problem, request_id), problem.status, problem.headers)
 
 
@@ -49,7 +49,7 @@ class Section:
     lifespan: Callable[[], AbstractAsyncContextManager[None]] | None = None
 
     def fit(self, path: str) -> int:
-        """Return the length of the longest path of the section that leads to this one; -1 if none does."""
+        """Return the length of the section's longest prefix of this path; -1 if none fits."""
         return max((len(each) for each in self.paths if _leads(each, path)), default=-1)
 
 
@@ -62,5 +62,5 @@ REST = Section("none", ("/",), ())  # of paths that no section has
 
 
 def find_section(sections: Sequence[Section], path: str) -> Section:
-    """Return the section of a path."""
+    """Return the section with the longest prefix of a path; `REST` if none has one."""
     return max((*sections, REST), key=lambda section: section.fit(path))

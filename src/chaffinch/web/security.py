@@ -51,7 +51,7 @@ class Guard:
     metrics: Metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check and answer an HTTP request, errors as worded Problems, and count it; refuse websockets."""
+        """Check an HTTP request, run the app, answer errors as its section does, count it; refuse websockets."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -91,7 +91,7 @@ class Guard:
 
 
 def check_host(headers: Mapping[str, str], allowed: frozenset[str]) -> None:
-    """Raise Problem unless the Host header names this server: a page elsewhere may have pointed its name at us."""
+    """Raise Problem 421 unless the Host header names this server; it stops pages that point a name at this address."""
     name = _name_of(headers.get("host", ""))
     if name is None or name not in allowed:
         message = "the Host header names another server; call it by its address, or add the name with --allow-host"
@@ -138,7 +138,7 @@ class _LimitedBody:
         self._declared = Headers(scope=scope).get("content-length", "")
 
     async def receive(self) -> Message:
-        """Return the next message of the body; raise Problem if it is too large or too slow."""
+        """Return the next message of the body; raise Problem 413 if it is too large, 408 if too slow."""
         if self._done:
             return await self._receive()
         if self._until is None:
@@ -157,7 +157,7 @@ class _LimitedBody:
         return message
 
     def _check_size(self, size: int) -> None:
-        """Raise Problem if a body of this many bytes is too large."""
+        """Raise Problem 413 if a body of this many bytes is over the limit."""
         if size > self._limits.body_bytes:
             text = f"the body has more than {self._limits.body_bytes:,} bytes; send fewer documents at a time"
             raise Problem(413, "too_large", text, {"connection": "close"})

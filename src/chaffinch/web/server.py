@@ -21,7 +21,7 @@ _HUNG = 300  # seconds without a sign of life after which a process is replaced;
 
 
 def listen(settings: ServerSettings) -> socket.socket:
-    """Return the socket of a server, bound to its address; raise ConfigError if the address cannot be had."""
+    """Return a listening socket at the settings' address; raise ConfigError if the address cannot be used."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -38,7 +38,7 @@ def listen(settings: ServerSettings) -> socket.socket:
 
 
 def serve(factory: AppFactory, settings: ServerSettings, listener: socket.socket, *, workers: int = 1) -> None:
-    """Answer requests until SIGINT or SIGTERM, then finish those under way; MissingExtraError without uvicorn."""
+    """Serve the app in `workers` processes until SIGINT or SIGTERM, then finish open requests; needs uvicorn."""
     try:
         import uvicorn
         from uvicorn.supervisors import Multiprocess
@@ -75,4 +75,4 @@ def serve(factory: AppFactory, settings: ServerSettings, listener: socket.socket
 
 
 def _end_quietly(*_: object) -> None:
-    """Do nothing on a signal that was obeyed already."""
+    """Ignore a signal: the server has obeyed it already."""

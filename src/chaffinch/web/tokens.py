@@ -17,7 +17,7 @@ _BEARER = "bearer "
 
 
 def default_file(port: int) -> Path:
-    """Return where the token of a server on a port is kept."""
+    """Return the path of the token of a server on a port, in the user's state folder."""
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     return Path(state).expanduser() / "chaffinch" / f"token-{port}"
 
@@ -62,7 +62,7 @@ def _make(path: Path) -> str:
 
 
 def is_shown(authorization: str, token: str) -> bool:
-    """Tell whether an Authorization header shows the token; the time it takes depends on neither.
+    """Tell whether an Authorization header has the bearer token, compared in constant time.
 
     >>> is_shown("Bearer abc", "abc"), is_shown("Bearer abd", "abc"), is_shown("abc", "abc")
     (True, False, False)

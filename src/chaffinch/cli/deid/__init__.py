@@ -41,7 +41,7 @@ class _OrRun(DeferredGroup):
     }
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Insert `run` before arguments that begin with no command; raise ConfigError for a misspelt command."""
+        """Parse arguments; `run` is put before those that name no command; ConfigError for a misspelt command."""
         if not args:
             args = ["--help"]
         elif args[0] not in self.commands and args[0] not in ("-h", "--help"):

@@ -101,7 +101,7 @@ def adapt_command(
 
 
 def _describe_origin(model: str, notes: int, reviewed: int) -> str:
-    """Return the sentence that a model file keeps: what it was adapted from; names of files may name people."""
+    """Return a sentence for the model file on what it was adapted from, without the name of a user's file."""
     origin = model if model == NONE or model in list_packaged_models() else "a model file"
     return f"Adapted from {origin} to {notes:,} notes, {reviewed:,} of them reviewed."
 

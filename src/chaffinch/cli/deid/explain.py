@@ -74,12 +74,12 @@ def explain_command(options: ExplainOptions) -> None:
     notes = list(read(options.notes, format=options.from_, how=how, group=pattern, groups=table, must_group=True))
     if not notes:
         raise DataError("holds no note; name a file or a folder of notes", path=options.notes)
-    told = list(frame.progress(_explain(notes, find, options), "notes", quiet=options.quiet, total=len(notes)))
+    told = list(frame.progress(_explain_notes(notes, find, options), "notes", quiet=options.quiet, total=len(notes)))
     print_explanations(options.model, told, span=options.span, with_text=options.with_text, as_json=options.json)
 
 
-def _explain(notes: Sequence[Document], find: HybridDetector, options: ExplainOptions) -> Iterator[Explained]:
-    """Yield each note with its explanations, read with the patient's others if by patient; features only if shown."""
+def _explain_notes(notes: Sequence[Document], find: HybridDetector, options: ExplainOptions) -> Iterator[Explained]:
+    """Yield (note, explanations of its identifiers), the patient's other notes read along if the detector does so."""
     members: defaultdict[str, list[Document]] = defaultdict(list)
     for note in notes:
         members[note.patient].append(note)

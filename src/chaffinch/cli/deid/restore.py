@@ -77,7 +77,7 @@ def restore_command(
 
 
 def _rename(name: str, doc: Document) -> Document:
-    """Return the document with another id."""
+    """Return the document with the id `name`."""
     return replace(doc, id=name)
 
 

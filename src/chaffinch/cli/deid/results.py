@@ -76,7 +76,7 @@ class RunResult(Result, kw_only=True):
             yield from (f"warning: --{warning}" for warning in self.warnings)
 
     def _recall(self) -> str:
-        """Return what recall to expect, and what is promised, on notes that the model was not tuned on."""
+        """Return a sentence on the recall to expect and that promised, on notes that the model was not tuned on."""
         model = self.settings["model"]
         expected, promised = model.get("expected_recall"), model.get("promised_recall")
         if expected is None:
@@ -214,6 +214,6 @@ class SampleResult(Result, kw_only=True):
 
 
 def _kind_row(label: str, counts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table row of one kind of identifier: found, by band of confidence, and what was done with them."""
+    """Return a table row of a kind of identifier: how many found, by band of confidence, by operator."""
     done = ", ".join(f"{operator} {number:,}" for operator, number in counts["operators"].items())
     return {"kind": label, "found": counts["found"], **counts["bands"], "done": done}

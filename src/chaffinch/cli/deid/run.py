@@ -190,7 +190,7 @@ def run_command(options: RunOptions) -> None:
     manifest, rate = _run(job, options, workers)
     _note_ambiguous(manifest, quiet=options.quiet)
     if options.page is not None:
-        _write_page(options.page, manifest, job, title=f"Release of {options.notes.name}", dial=_dial(find))
+        _write_page(options.page, manifest, job, title=f"Release of {options.notes.name}", dial=_dial_facts(find))
         frame.note(f"wrote {options.page}", quiet=options.quiet)
     output = None if options.dry_run else str(target)
     result = RunResult(dry_run=options.dry_run, output=output, **manifest, notes_per_second=round(rate, 2))
@@ -215,7 +215,7 @@ def _check_paths(options: RunOptions) -> Path:
 
 
 def _plan(options: RunOptions, target: Path, find: HybridDetector, spec: DetectorSpec) -> ReleaseJob:
-    """Return the job, with warnings; ConfigError for settings that cannot be or have no effect, before any writing."""
+    """Return the checked job with its warnings; ConfigError for settings that do not fit or have no effect."""
     release = Release(
         Policy.read(options.policy), _secret(options.secret_file), options.ids == "keep", tuple(options.keep),
         options.spans, options.date_order,
@@ -262,7 +262,7 @@ def _run(job: ReleaseJob, options: RunOptions, workers: int) -> tuple[dict[str, 
 
 
 def _target(notes: Path, output: Path | None, *, dry_run: bool) -> Path:
-    """Return the output path, with --dry-run a default; raise ConfigError if it is missing or among the inputs."""
+    """Return the output path, by default NOTES.released with --dry-run; ConfigError if missing or among the inputs."""
     if output is None:
         if not dry_run:
             raise ConfigError("say where to write with -o OUT, or only count with --dry-run")
@@ -293,13 +293,13 @@ def check_not_input(inputs: Iterable[Path], **outputs: Path | None) -> None:
 
 
 def _write_page(page: Path, manifest: dict[str, Any], job: ReleaseJob, *, title: str, dial: dict[str, Any]) -> None:
-    """Write the HTML summary of a release, atomically."""
+    """Write the HTML summary of a release to `page`, whole or not at all."""
     with atomic_output(page) as beside:
         write_text(beside, html(manifest, job.release.policy, title=title, output=job.output.name, dial=dial))
 
 
-def _dial(find: HybridDetector) -> dict[str, Any]:
-    """Return the recall asked for, and the thresholds by label that the model's dial gives for it."""
+def _dial_facts(find: HybridDetector) -> dict[str, Any]:
+    """Return the recall asked for, what to expect of it, and the model's thresholds by label for it."""
     model, recall = find.model, find.recall
     outlook = model.dial.outlook(recall)._asdict()
     return {"asked": recall, **outlook, "thresholds": model.dial.at(recall) if model.taggers else {}}
@@ -333,7 +333,7 @@ def _doubts_of_recall(dial: Dial, recall: float) -> Iterator[str]:
 def _warnings(
     find: HybridDetector, recall: float | None, model: str, policy: str, config: ConfigFile | None
 ) -> Iterator[str]:
-    """Yield warnings: a recall out of reach, files with the name of a packaged model or policy, unused tables."""
+    """Yield warnings: a recall out of reach, files named like a packaged model or policy, unused config tables."""
     yield from () if recall is None else _doubts_of_recall(find.model.dial, recall)
     for option, name, packaged in (
         ("model", model, (RULES, *list_packaged_models())),
@@ -350,7 +350,7 @@ def _secret(path: Path | None) -> Secret | None:
 
 
 def _detector_spec(options: RunOptions) -> DetectorSpec:
-    """Return the detector of the options, by its settings."""
+    """Return the settings from which workers build the detector, taken from the options."""
     return DetectorSpec(
         None if options.model == RULES else options.model, options.recall, options.known, options.allow, options.deny,
         options.types, not options.apart, options.fast,
@@ -380,7 +380,7 @@ def _progress(job: ReleaseJob, *, quiet: bool) -> Iterator[Tick]:
 
 
 def _clock(seconds: float) -> str:
-    """Return a time as hours, minutes and seconds."""
+    """Return seconds as text, H:MM:SS."""
     return f"{int(seconds) // 3600}:{int(seconds) // 60 % 60:02d}:{int(seconds) % 60:02d}"
 
 

@@ -38,5 +38,5 @@ def rotate_command(path: SecretFile, json: frame.Json = False, quiet: frame.Quie
 
 
 def _emit(result: SecretResult, *, as_json: bool, quiet: bool) -> None:
-    """Print the result as JSON, or as a table unless quiet."""
+    """Print the result of a secret command as JSON, or as a table unless quiet."""
     frame.emit(result, as_json=as_json, tables=[] if quiet else [frame.facts_table(facts_of(result))])

@@ -72,7 +72,7 @@ def run_on_spark(options: RunOptions, spec: DetectorSpec) -> None:
 
 
 def _flags_without_effect(options: RunOptions) -> Iterator[str]:
-    """Yield the flags that were given and that Spark does not know."""
+    """Yield the given flags that have no effect with --engine spark."""
     given = {
         "--vault": options.vault, "--key-file": options.key_file, "--keep": options.keep, "--html": options.page,
         "--dry-run": options.dry_run, "--resume": options.resume, "--group-by": options.group_by,

@@ -26,7 +26,7 @@ class ConfigFile:
 
 
 def load_config(context: typer.Context, path: Path | None) -> ConfigFile | None:
-    """Make a TOML file's values defaults of the command's options; return tables and warnings; or ConfigError.
+    """Make a TOML file's values the defaults of the command's options; return its tables, warnings; or ConfigError.
 
     Keys outside a table, and those of the command's table, are options of the command. A table or key that nobody
     knows is refused. Tables of other commands are left to them, and are a warning.
@@ -102,7 +102,7 @@ def _siblings(context: typer.Context) -> list[str]:
 def _command_values(
     content: Mapping[str, Any], command: list[str], siblings: Iterable[str], path: Path
 ) -> tuple[dict[str, Any], dict[str, Mapping[str, Any]]]:
-    """Return the keys of a TOML file for a command, and the tables inside its table; ConfigError for unknown ones."""
+    """Return (values, inner tables) that a TOML file has for a command; ConfigError for an unknown table or key."""
     values = {key: value for key, value in content.items() if not isinstance(value, dict)}
     table = content.get(command[0], {})
     for depth, name in enumerate(command[1:], start=1):

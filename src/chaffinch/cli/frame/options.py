@@ -79,7 +79,7 @@ def path_of(config: object) -> Path | None:
 
 
 def read_group_by(value: str | None) -> tuple[str | None, dict[str, str] | None]:
-    """Return (pattern, None), or (None, {id: patient}) of a file, for --group-by; errors for a bad file."""
+    """Return (regex, None), or ({id: patient} of a file as second), for --group-by; ConfigError or DataError."""
     if value is None:
         return None, None
     path = Path(value)

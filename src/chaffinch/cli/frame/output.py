@@ -85,7 +85,7 @@ def progress(items: Iterable[T], what: str, *, quiet: bool, total: int | None = 
 
 @contextmanager
 def live_line(first: str, words: Callable[[T], str], *, quiet: bool) -> Iterator[Callable[[T], None] | None]:
-    """Yield a callback that shows `words(step)` on one live line of the terminal; None if stderr is no terminal."""
+    """Yield a callback that shows `words(step)` on one line of stderr; None if quiet or stderr is no terminal."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield None
@@ -106,7 +106,7 @@ def name_unwritable(output: Path) -> Iterator[None]:
 
 
 def check_page(page: Path | None, *taken: Path | None) -> None:
-    """Raise ConfigError if --html cannot be written, or lies in one of the `taken` paths; None is accepted."""
+    """Raise ConfigError if the file of --html cannot be written, or lies in one of the `taken` paths; None passes."""
     if page is None:
         return
     if not page.parent.is_dir():

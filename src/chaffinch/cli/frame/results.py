@@ -309,7 +309,7 @@ class DistantResult(Result, kw_only=True):
 
 
 def facts_of(result: Result, *without: str) -> dict[str, Any]:
-    """Return the fields of a result that are not None, without those named in `without`."""
+    """Return {JSON key: value} of a result's fields that are not None, except the fields in `without`."""
     names = dict(zip(result.__struct_fields__, result.__struct_encode_fields__, strict=True))
     pairs = ((key, getattr(result, name)) for name, key in names.items() if name not in without)
     return {key: value for key, value in pairs if value is not None}
@@ -330,7 +330,7 @@ def losses_table(lost: Mapping[str, int]) -> Iterator[Table | str]:
 
 
 def count(number: int, thing: str) -> str:
-    """Return a number with its noun.
+    """Return a number with its noun, with an s unless it is 1: "1 patient", "1,200 patients".
 
     >>> count(1, "patient"), count(1200, "word")
     ('1 patient', '1,200 words')

@@ -22,7 +22,7 @@ project_app = typer.Typer(help="Review projects: notes read by two people, diffe
 
 @project_app.callback(invoke_without_command=True)
 def _root(context: typer.Context) -> None:
-    """Print the help if no verb is given."""
+    """Print the help of `project` if no command is given."""
     if context.invoked_subcommand is None:
         sys.stdout.write(context.get_help() + "\n")
 

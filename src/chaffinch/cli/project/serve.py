@@ -112,30 +112,30 @@ def serve_command(options: ServeOptions) -> None:
     if not options.api_only:
         serve_station(options)
         return
-    _refuse(options, "--api-only", "key_file", "proxy_header", "proxy_secret_file")
+    _refuse_options(options, "--api-only", "key_file", "proxy_header", "proxy_secret_file")
     file = None if options.no_token else options.token_file or tokens.default_file(options.port)
     if options.no_token and options.token_file is not None:
         raise ConfigError("--no-token asks for no token, so --token-file has no effect; give only one of them")
     settings = server_settings(options, None if file is None else tokens.read_or_make(file))
     engine = engine_settings(options)
     if options.workers == 1:
-        app = _start(settings, engine)  # before a port is taken
+        app = _make_app(settings, engine)  # before a port is taken
         run_server(lambda: app, settings, options, file)
     else:
         Engine.load(engine)  # what cannot be loaded is refused here; each process loads its own
-        run_server(partial(_start, settings, engine), settings, options, file)
+        run_server(partial(_make_app, settings, engine), settings, options, file)
 
 
-def _refuse(options: ServeOptions, choice: str, *names: str) -> None:
-    """Raise ConfigError for options that have no effect with what is served."""
+def _refuse_options(options: ServeOptions, choice: str, *names: str) -> None:
+    """Raise ConfigError for the first of the named options that was given, as it has no effect with `choice`."""
     for name in names:
         if getattr(options, name):
             raise ConfigError(f"--{name.replace('_', '-')} has no effect with {choice}; leave it out")
 
 
 def serve_station(options: ServeOptions) -> None:
-    """Serve the review station of a project, or of invented notes; ConfigError for options without effect."""
-    _refuse(options, "a review station", "token_file", "no_token")
+    """Serve the review station of a project or a demo, and print login links; ConfigError for unused options."""
+    _refuse_options(options, "a review station", "token_file", "no_token")
     if options.workers != 1:
         raise ConfigError(f"--workers {options.workers} has no effect with a review station, which is one process")
     if (options.proxy_header is None) != (options.proxy_secret_file is None):
@@ -186,7 +186,7 @@ def engine_settings(options: ServeOptions) -> EngineSettings:
 
 
 def run_server(factory: Any, settings: ServerSettings, options: ServeOptions, token_file: Path | None) -> None:
-    """Listen at the settings' address, print it and where the token is, and serve with the options' workers."""
+    """Listen at the settings' address, print it and the token's file, and serve until the process is stopped."""
     listener = listen(settings)
     name = f"[{settings.host}]" if ":" in settings.host else settings.host
     scheme = "http" if settings.tls is None else "https"
@@ -196,7 +196,7 @@ def run_server(factory: Any, settings: ServerSettings, options: ServeOptions, to
     serve(factory, settings, listener, workers=options.workers)
 
 
-def _start(settings: ServerSettings, engine: EngineSettings) -> Any:
-    """Return the app in a process that serves; its memory holds notes."""
+def _make_app(settings: ServerSettings, engine: EngineSettings) -> Any:
+    """Return the app of the REST service, with core dumps turned off first: memory holds notes."""
     turn_off_core_dumps()
     return create_app(settings, engine)

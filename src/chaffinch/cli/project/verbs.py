@@ -291,14 +291,14 @@ def purge_command(
 
 
 def verify_project(folder: Path, key_file: Path | None, *, json: bool, quiet: bool) -> None:
-    """Check a project and print what was checked."""
+    """Check a project's audit trail, decisions and notes, and print the counts; DataError if anything differs."""
     with _open(folder, key_file) as project:
         checked = lifecycle.check_project(project)
     _emit(_describe_check(folder, checked, "verify"), as_json=json, quiet=quiet)
 
 
 def _describe_check(folder: Path, checked: lifecycle.Checked, did: str) -> ProjectResult:
-    """Return what was checked as a result."""
+    """Return the result of a command that checked a project: counts of entries, decisions, notes; last hash."""
     counts = {"entries": checked.entries, "decisions": checked.decisions, "notes": checked.notes}
     return ProjectResult(project=str(folder), did=did, counts=counts, hash=checked.last)
 
@@ -314,7 +314,7 @@ def _open(folder: Path, key_file: Path | None) -> Iterator[Project]:
 
 
 def _emit(result: ProjectResult, *, as_json: bool, quiet: bool) -> None:
-    """Print the result as JSON, or as a table unless quiet."""
+    """Print the result of a project command as JSON, or as a table unless quiet."""
     facts = {"did": result.did, **result.counts}
     facts |= {name: value for name, value in (("output", result.output), ("hash", result.hash)) if value is not None}
     frame.emit(result, as_json=as_json, tables=[] if quiet else [frame.facts_table(facts)])

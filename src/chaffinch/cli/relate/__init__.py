@@ -154,7 +154,7 @@ def extract_command(
     )
     losses = _write(found, output, to, source)
     if explain is not None:
-        _explain(extractor, found, explain)
+        _write_reasons(extractor, found, explain)
     number = sum(relation.label == extractor.schema.name for doc in found for relation in doc.relations)
     result = ExtractResult(
         documents=len(found), relations=number, threshold=round(extractor.threshold, 4), lost=dict(losses.counts)
@@ -186,7 +186,7 @@ def evaluate_command(
     found = score(extractor, _read(source, from_, max_chars, quiet))
     if html is not None:
         write_text(html, outcome_page(found, extractor.schema, title=f"Relations: {extractor.schema.name}"))
-    frame.emit(found.facts(), as_json=json, tables=[] if quiet else [frame.table_of(_rows(found))])
+    frame.emit(found.facts(), as_json=json, tables=[] if quiet else [frame.table_of(_score_rows(found))])
     if fail_under is not None and found.f1.value < fail_under:
         raise GateError(f"F1 is {found.f1.value:.3f}, below --fail-under {fail_under:g}")
 
@@ -267,7 +267,7 @@ def _read_tuples(path: Path) -> list[list[str]]:
     return [[part.strip() for part in line.split("\t")] for line in lines if line.strip()]
 
 
-def _explain(extractor: AnyExtractor, docs: Iterable[Document], path: Path) -> None:
+def _write_reasons(extractor: AnyExtractor, docs: Iterable[Document], path: Path) -> None:
     """Write a JSON line per relation of the schema: document id, sentence, arguments' offsets, score and reasons."""
     import msgspec
 
@@ -287,8 +287,8 @@ def _explain(extractor: AnyExtractor, docs: Iterable[Document], path: Path) -> N
     write_text(path, "".join(f"{line}\n" for line in lines))
 
 
-def _rows(found: Outcome) -> list[dict[str, Any]]:
-    """Return a row each for precision, recall, F1 and AUC: value and interval, rounded to 4 digits."""
+def _score_rows(found: Outcome) -> list[dict[str, Any]]:
+    """Return table rows of precision, recall, F1 and AUC, each with value and interval, rounded to 4 digits."""
     figures = {"precision": found.precision, "recall": found.recall, "F1": found.f1, "AUC": found.auc}
     return [
         {"what": name, "value": round(figure.value, 4), "low": round(figure.low, 4), "high": round(figure.high, 4)}

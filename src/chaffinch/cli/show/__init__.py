@@ -71,7 +71,10 @@ def show_command(
         return
     bundle = load(model)
     manifest: dict[str, Any] = msgspec.to_builtins(bundle.manifest)
-    learnt, arrays = _privacy(bundle) | _learnt(bundle) | {"bytes": find(model).stat().st_size}, _arrays(bundle)
+    learnt, arrays = (
+        _private_flag(bundle) | _learnt_facts(bundle) | {"bytes": find(model).stat().st_size},
+        _arrays(bundle),
+    )
     view = _view(Shown(bundle, model, subtags, klass))
     facts = {key.replace("_", " "): plain(value) for key, value in {**manifest, **learnt}.items()}
     if "private" in learnt:
@@ -98,13 +101,13 @@ show_command.__doc__ = (show_command.__doc__ or "").replace("METHOD_NAMES", ", "
 
 
 def shorten_fact(value: object) -> object:
-    """Return a manifest value for a terminal, cut if it is long."""
+    """Return a manifest value for a terminal; one longer than the limit as text, cut, with a hint to --json."""
     words = str(value)
     return value if len(words) <= _LONGEST_FACT else words[: _LONGEST_FACT - 20].rstrip() + " … (all with --json)"
 
 
 def _show_method(method: Method, *, as_json: bool) -> None:
-    """Print the settings of a training method and of a training run: name, values, default."""
+    """Print a method's settings and those of every training run: name, allowed values, default, and their docs."""
     from chaffinch.cli.train.settings import RunSettings, setting_rows
 
     parts = {method.name: method.config, "every method": RunSettings}
@@ -127,7 +130,7 @@ class Shown(NamedTuple):
 
 
 def _view(shown: Shown) -> View:
-    """Return what `show` displays of a model by its kind; ConfigError if --class does not fit, or ModelError."""
+    """Return what `show` displays of a model of this kind; ConfigError if --class is unfit, ModelError if damaged."""
     kind = shown.bundle.manifest.kind
     if shown.klass is not None and kind != _WITH_CLASSES:
         raise ConfigError(f"--class is for class HMMs, and {shown.name} is a model of kind {kind}; leave it out")
@@ -156,7 +159,7 @@ def _describe_detector(bundle: Bundle) -> str:
 
 
 def _view_classes(shown: Shown) -> View:
-    """Return the view of a class HMM."""
+    """Return the view of a class HMM, of one class if --class was given."""
     from chaffinch.cli.show.classhmm import view
 
     return view(shown.bundle, shown.name, shown.klass)
@@ -172,7 +175,7 @@ def _view_votes(shown: Shown) -> View:
 def _view_subtags(shown: Shown) -> View:
     """Return the view of an HMM with sub-tags; --subtags limits how many are listed."""
     bundle, name, subtags = shown.bundle, shown.name, shown.subtags
-    states, listed = _states(bundle, name), LISTED if subtags is None else subtags
+    states, listed = _describe_subtags(bundle, name), LISTED if subtags is None else subtags
     chosen = states if subtags is None else {**states, "subtags": states["subtags"][:listed]}
 
     def sections() -> Sequence[str]:
@@ -192,7 +195,7 @@ _VIEWS: Mapping[str, Callable[[Shown], View]] = {
 
 
 def _arrays(bundle: Bundle) -> list[dict[str, Any]]:
-    """Return a row per array and per list of strings in the file: name, type, shape, size."""
+    """Return {array, type, shape, bytes} of each array in a model file, then of each list of strings."""
     arrays = [
         {
             "array": name,
@@ -209,7 +212,7 @@ def _arrays(bundle: Bundle) -> list[dict[str, Any]]:
 
 
 def _by_part(arrays: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a row per part of the model: how many arrays it has, and their size together."""
+    """Return {part, arrays, bytes} of each part of a model; an array's part is its name up to the first dot."""
     parts: dict[str, dict[str, Any]] = {}
     for array in arrays:
         name = str(array["array"]).split(".")[0]
@@ -219,7 +222,7 @@ def _by_part(arrays: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return list(parts.values())
 
 
-def _privacy(bundle: Bundle) -> dict[str, bool]:
+def _private_flag(bundle: Bundle) -> dict[str, bool]:
     """Return {"private": whether all taggers of the model are}; {} for models without that setting."""
     settings = bundle.manifest.config
     steps = [*(tagger["steps"][-1] for tagger in settings.get("taggers", ())), *settings.get("students", ())]
@@ -228,10 +231,10 @@ def _privacy(bundle: Bundle) -> dict[str, bool]:
     return {"private": all(flags)} if flags else {}
 
 
-def _learnt(bundle: Bundle) -> dict[str, Any]:
-    """Return {features per part, calibration's scale, slope, intercept} of a model; absent parts are left out."""
+def _learnt_facts(bundle: Bundle) -> dict[str, Any]:
+    """Return a model's number of features by part, and its calibration (scale, slope, intercept), if it has them."""
     features = {
-        _part(name.removesuffix(".keys")): len(keys)
+        _part_in_words(name.removesuffix(".keys")): len(keys)
         for name, keys in sorted(bundle.arrays.items())
         if name.endswith(".keys")
     }
@@ -242,14 +245,14 @@ def _learnt(bundle: Bundle) -> dict[str, Any]:
     return facts
 
 
-def _part(name: str) -> str:
-    """Return the name of a tagger's part in words; a nested part keeps its prefix, an unknown name stays."""
+def _part_in_words(name: str) -> str:
+    """Return a tagger part's name in words, with the prefix of a nested part; unknown names are unchanged."""
     outer, _, part = name.rpartition(".")
     return f"{outer} {_PARTS[part]}".strip() if part in _PARTS else name
 
 
-def _states(bundle: Bundle, name: str) -> dict[str, Any]:
-    """Return an HMM's use of sub-tags, its sub-tags by tokens, hint and bound per pass; ModelError if damaged."""
+def _describe_subtags(bundle: Bundle, name: str) -> dict[str, Any]:
+    """Return an HMM-DP model's use per tag, hint, sub-tags by tokens, bound by pass; ModelError if damaged."""
     from chaffinch.models.hmmdp import describe as portrait
     from chaffinch.models.hmmdp import model as hmmdp_model
 
@@ -281,7 +284,7 @@ def _hint(full: Sequence[str]) -> str:
 
 
 def _subtag_content(subtag: Subtag) -> dict[str, Any]:
-    """Return a sub-tag as a dict for JSON."""
+    """Return a sub-tag's JSON: name, tag, number, tokens, share, and its words, signatures, neighbours with chances."""
     listed = {key: [[printable(name), round(value, 4)] for name, value in getattr(subtag, key)] for key in _LISTS}
     return {"name": subtag.name, "tag": subtag.tag, "number": subtag.number, "tokens": round(subtag.tokens, 1),
             "share": round(subtag.share, 4), **listed}  # fmt: skip
@@ -291,7 +294,7 @@ _LISTS = ("words", "signatures", "before", "after")
 
 
 def printable(word: str) -> str:
-    """Return a word with control characters replaced, which could steer a terminal."""
+    """Return a word with control characters, which could steer a terminal, replaced by U+FFFD."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in word)
 
 
@@ -308,7 +311,7 @@ def _tables(states: Mapping[str, Any], listed: int) -> Iterator[Table | str]:
     yield from filter(None, [states["hint"]])
     yield ""
     if listed:
-        yield frame.table_of([_row(subtag) for subtag in states["subtags"][:listed]])
+        yield frame.table_of([_subtag_row(subtag) for subtag in states["subtags"][:listed]])
     yield from filter(None, [count_unlisted(len(states["subtags"]), listed)])
     bound = states["bound"]
     if bound:
@@ -318,7 +321,7 @@ def _tables(states: Mapping[str, Any], listed: int) -> Iterator[Table | str]:
     yield ""
 
 
-def _row(subtag: Mapping[str, Any]) -> dict[str, Any]:
+def _subtag_row(subtag: Mapping[str, Any]) -> dict[str, Any]:
     """Return the table row of a sub-tag: tokens, share, likeliest words and signatures, neighbours."""
     from chaffinch.models.latent.describe_words import shorten_signature, two_digits
 

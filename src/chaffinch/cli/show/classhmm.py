@@ -25,7 +25,7 @@ YES_OR_NO = {True: "yes", False: "no", None: "?"}
 
 
 def view(bundle: Bundle, name: str, klass: str | None) -> View:
-    """Return the view of a class HMM; with `klass`, of that class only."""
+    """Return the view of a class HMM: all classes in brief, or with `klass` the details of that one alone."""
     content = states(bundle, name)
     if klass is not None:
         content = {**content, "classes": [_choose(content["classes"], klass)]}
@@ -76,7 +76,7 @@ def _make_printable(value: Any) -> Any:
 
 
 def _choose(classes: Sequence[Mapping[str, Any]], klass: str) -> Mapping[str, Any]:
-    """Return the class of that name; raise ConfigError, with the names there are, if there is none."""
+    """Return the described class of this name; raise ConfigError with the known names if there is none."""
     names = [each["name"] for each in classes]
     if klass in names:
         return classes[names.index(klass)]

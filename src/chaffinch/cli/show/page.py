@@ -51,7 +51,7 @@ _MORE = """
 
 
 def html(name: str, manifest: Manifest, facts: Mapping[str, Any], sections: Sequence[str]) -> str:
-    """Return the HTML page of a model: manifest, `facts`, features of its parts, and the sections of its kind."""
+    """Return a model's HTML page: head, features by part, the sections of its kind, and a table of the facts."""
     return page(name, [_head(manifest), _features(facts.get("features", {})), *sections, _manifest(facts)], _MORE)
 
 
@@ -202,10 +202,10 @@ def _subtags(subtags: Sequence[Mapping[str, Any]], more: str, floor: int) -> str
 
 
 def _pair(word: str, chance: float) -> str:
-    """Return a word with its chance, in HTML."""
+    """Return HTML of a word followed by its chance in small print."""
     return f'<span class="pair">{escape(word)} <small>{two_digits(chance)}</small></span>'
 
 
 def _text(value: object) -> str:
-    """Return a value as text; whole numbers with thousands separators."""
+    """Return a value as text, whole numbers with thousands separators."""
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

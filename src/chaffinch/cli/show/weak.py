@@ -102,18 +102,18 @@ def _rules(state: State) -> list[dict[str, Any]]:
 
 
 def _votes(state: State) -> State:
-    """Return the state of the multi-source HMM: the aggregator's, or the one inside a conditional HMM."""
+    """Return the state that holds a multi-source HMM: this one, or its child in a conditional HMM."""
     return state if "weights.sources" in state.arrays else state.child("constant")
 
 
 def _embeddings(state: State) -> dict[str, Any]:
-    """Return a sentence on the embeddings that a conditional HMM needs; {} for other aggregators."""
+    """Return {"embedder": a sentence on the embeddings needed} for a conditional HMM; {} for other aggregators."""
     mean = state.arrays.get("mean")
     return {} if mean is None else {"embedder": f"not in the file; {len(mean)} numbers for each token"}
 
 
 def _students(bundle: Bundle) -> Iterator[str]:
-    """Yield the names of the models that learnt from the votes: first, network if any, then the others."""
+    """Yield the names of a weak tagger's students: the first, a network on embeddings if any, then the others."""
     first, *rest = bundle.manifest.config["students"]
     yield first["kind"]
     into = bundle.arrays.get("network.into")

@@ -173,7 +173,7 @@ class _Reader:
     first: bool = True  # it reads IN, for which --group-by is meant
 
     def read(self, path: Path, form: str | None, what: str) -> Iterator[Document]:
-        """Yield the documents of a path, with a progress bar named `what`."""
+        """Return the documents of a path, read lazily, with a progress bar named `what`."""
         corpus = read(path, format=form, how=self.options, group=self.pattern, groups=self.table, must_group=self.first)
         return frame.progress(corpus, what, quiet=self.quiet)
 
@@ -223,7 +223,7 @@ def _split_dev(
 def _resources(
     reader: _Reader, phrases: Mapping[str, Sequence[str]], clusters: Path | None, config: Config
 ) -> Resources:
-    """Learn word clusters from the documents of `clusters`, if given; return them with the lexicon of the phrases."""
+    """Return clusters learnt from the documents of `clusters`, if given, and the lexicon of the phrases, if any."""
     words = None
     if clusters is not None:
         settings = Clusters(seed=config.seed, floor=getattr(config, "floor", None) or Clusters().floor)

@@ -15,7 +15,7 @@ from chaffinch.text.document import Splitter
 
 
 def choose_layer(layer: str | None, soft: str | None, chosen: Config) -> str | None:
-    """Return the layer to learn from: --layer, or "gold" if other layers are features; ConfigError if it is one."""
+    """Return the layer to learn from: `layer`, or "gold" if the config has feature layers; ConfigError if it is one."""
     features = getattr(chosen, "layers", ())
     if not features or soft is not None:
         return layer
@@ -32,7 +32,7 @@ def split_of_training(tagger: Tagger) -> Splitter | None:
 
 
 def choose_split(lines: bool | None, method: str, start: Tagger | None) -> Splitter:
-    """Return "lines" or "prose": as chosen, else as the start model, else the method's; ConfigError if they differ."""
+    """Return "lines" or "prose": as asked, else the start model's or method's; ConfigError if unlike the former."""
     earlier = None if start is None else split_of_training(start)
     if lines is None:
         return earlier or METHODS[method].split

@@ -25,7 +25,7 @@ _CLIMB = "kappa "  # parts that climb a likelihood, by the penalty's weight
 
 @contextmanager
 def live_line(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """Yield a callback that shows training progress on one live line of the terminal; None if stderr is none."""
+    """Yield a callback that shows training progress on one line of stderr; None if quiet or stderr is no terminal."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield None
@@ -47,7 +47,7 @@ def live_line(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
 
 
 def progress_line(now: Progress, seconds: float) -> str:
-    """Return a step's progress as text, with the seconds left in its part, which began `seconds` ago.
+    """Return a step's progress as text: part, epoch, loss or bound, dev F1, and the seconds left in its part.
 
     >>> progress_line(Progress("reading", 2, 8, 0.25, 0.9), 3.0)
     'reading · epoch 2/8 · loss 0.25 · dev F1 0.900 · 9 s left'

@@ -72,7 +72,7 @@ class TrainSettings:
 
     @classmethod
     def read(cls, method: str, assignments: Iterable[str], file: ConfigFile | None = None) -> TrainSettings:
-        """Parse --set KEY=VALUE over the table [train.METHOD]; raise ConfigError for an unknown key.
+        """Parse --set KEY=VALUE over the table [train.METHOD]; ConfigError for an unknown method, table or key.
 
         >>> settings = TrainSettings.read("cascade", ["epochs=3", "workers=2"])
         >>> settings.chosen, settings.run.workers
@@ -96,7 +96,7 @@ class TrainSettings:
         return cls(METHODS[method], _resolve(chosen), run)
 
     def config(self, start: Tagger | None, before: Tagger | None, *, lexicon: bool = False) -> Config:
-        """Return the method's config: chosen values over the start model's or defaults; ConfigError if unfit or unused.
+        """Return the method's config: chosen values over the start model's or defaults; ConfigError if one is unused.
 
         ConfigError if the method cannot learn from what is given, or if a chosen setting has no effect.
         """
@@ -134,11 +134,11 @@ class TrainSettings:
         return Alignment(self.run.align, seed=self.chosen.get("seed", 0))
 
     def helper(self) -> Tagger | None:
-        """Load the tagger of `before`, whose layers become features; None if not given."""
+        """Load the tagger given with --set before, whose layers become features; None if not given."""
         return None if self.run.before is None else load(self.run.before)
 
     def _base(self, start: Tagger | None, *, lexicon: bool) -> Config:
-        """Return the config that chosen values override: the start model's, published or default; or ConfigError."""
+        """Return the config to override: the start model's, published or default; ConfigError if options conflict."""
         method = self.method
         if start is None:
             if not self.run.published:
@@ -265,7 +265,7 @@ def _describe(hint: Any) -> str:
 
 
 def _show(value: object) -> str:
-    """Return a setting's value as --set takes it."""
+    """Return a setting's value as text that --set takes: a,b for tuples, true, none."""
     if isinstance(value, tuple):
         return ",".join(map(str, value)) or "none"
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)

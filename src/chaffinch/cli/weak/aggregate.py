@@ -18,7 +18,7 @@ from chaffinch.cli.weak.votes import (
     Only,
     Votes,
     abort_on_sigint,
-    choose,
+    choose_by_name,
     method_of,
     read_votes,
     warn_about_silent_sources,
@@ -84,7 +84,7 @@ def aggregate_command(options: AggregateOptions) -> None:
     form = _check(options).name
     reading = ReadOptions(max_chars=options.max_chars)
     docs = read_votes(options.votes, options.from_, reading, quiet=options.quiet)
-    layer, names = options.new_layer or LAYER, choose(options.only, docs)
+    layer, names = options.new_layer or LAYER, choose_by_name(options.only, docs)
     fitted, out = _aggregate(options, docs, names, layer)
     losses = _write(out, options.output, form, layer, reading.losses)
     labels = Counter(span.label for doc in out for span in doc.layers[layer])
@@ -156,7 +156,7 @@ def _load(path: Path, method: str | None) -> FittedAggregator:
 
 
 def _write(docs: list[Document], output: Path, form: str, layer: str, losses: Losses) -> Losses:
-    """Write the documents; return what the format lost. Raise ChaffinchError if the disk refuses them."""
+    """Write the documents; return what the format lost; ChaffinchError if the output cannot be written."""
     alone = None if by_name(form).can.soft else layer
     with frame.name_unwritable(output):
         return write(docs, output, format=form, layer=alone, losses=losses)

@@ -76,7 +76,7 @@ def alternate_command(
     """
     began = time.perf_counter()
     inputs.check_model_path(output, (notes, sources, dev))
-    aggregator, chosen = method_of(method).settings(seed=seed), _student(student, seed)
+    aggregator, chosen = method_of(method).settings(seed=seed), _parse_students(student, seed)
     found = () if sources is None else tuple(load_sources(sources))
     reading = ReadOptions(split=frame.split_of(lines), max_chars=max_chars, documents=frame.documents_of(documents))
     pattern, table = frame.read_group_by(group_by)
@@ -86,7 +86,7 @@ def alternate_command(
     held = [] if dev is None else voters.ask(read(dev, how=others, group=pattern, groups=table, must_group=False), dev)
     if dev is not None and not any(doc.layers.get("gold") for doc in held):
         raise DataError("has no span in a layer gold, so it can judge nothing; choose other dev documents", path=dev)
-    folder = _folder(output, resume=resume, quiet=quiet)
+    folder = _steps_folder(output, resume=resume, quiet=quiet)
     if embeddings and loops is not None:
         raise ConfigError("--embeddings is for the recipe; with --loops choose --method chmm or --student encoder")
     embedder = load_packaged_embedder() if embeddings else None
@@ -109,7 +109,7 @@ class _Voters:
     quiet: bool
 
     def ask(self, corpus: Any, path: Path) -> list[Document]:
-        """Return documents with votes, asking sources unless all layers are there; DataError if none has votes."""
+        """Return documents with votes; run sources if a layer is missing, note their errors; DataError if no votes."""
         docs = list(frame.progress(corpus, "documents", quiet=self.quiet))
         layers = [layer_of(source) for source in self.sources]
         if self.sources and not all(name in doc.layers for doc in docs for name in layers):
@@ -127,7 +127,7 @@ class _Voters:
         return docs
 
 
-def _student(names: str | None, seed: int) -> Student:
+def _parse_students(names: str | None, seed: int) -> Student:
     """Return the one or two students named, our default for None; raise ConfigError if unknown or more."""
     if names is None:
         return replace(LINEAR, seed=seed)
@@ -141,8 +141,8 @@ def _student(names: str | None, seed: int) -> Student:
     return found[0] if len(found) == 1 else (found[0], found[1])
 
 
-def _folder(output: Path, *, resume: bool, quiet: bool) -> Path:
-    """Return OUTPUT.steps, the folder of finished steps; delete an earlier run's unless resumed."""
+def _steps_folder(output: Path, *, resume: bool, quiet: bool) -> Path:
+    """Return the path OUTPUT.steps of finished steps; delete an earlier run's unless resumed, note if there is none."""
     folder = output.with_name(output.name + ".steps")
     if (folder / RUN).is_file() and not resume:
         shutil.rmtree(folder)
@@ -176,7 +176,7 @@ def _remove_if_empty(folder: Path) -> bool:
 
 
 def step_line(step: Step) -> str:
-    """Return a line of text on the training step that was finished last.
+    """Return a line on the training step just finished: name, number, dev F1.
 
     >>> step_line(Step("student fold", 2, 5)), step_line(Step("loop", 1, 2, 0.8514))
     ('student fold 2/5 done', 'loop 1/2 done · dev F1 0.851')

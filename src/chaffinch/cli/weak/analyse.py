@@ -9,7 +9,7 @@ import typer
 
 from chaffinch.cli import frame
 from chaffinch.cli.weak.analyse_page import html
-from chaffinch.cli.weak.votes import Only, Votes, choose, read_votes
+from chaffinch.cli.weak.votes import Only, Votes, choose_by_name, read_votes
 from chaffinch.text.formats import ReadOptions
 from chaffinch.text.formats.base import atomic_output, write_text
 from chaffinch.weak.analysis import analyse
@@ -36,7 +36,7 @@ def analyse_command(
     """
     frame.check_page(page, votes)
     docs = read_votes(votes, from_, ReadOptions(max_chars=max_chars), quiet=quiet)
-    found = analyse(docs, sources=choose(only, docs), gold=layer, most=most)
+    found = analyse(docs, sources=choose_by_name(only, docs), gold=layer, most=most)
     if page is not None:
         with atomic_output(page) as beside:
             write_text(beside, html(found, title=f"Sources of {votes.name}"))

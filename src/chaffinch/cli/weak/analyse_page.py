@@ -95,7 +95,7 @@ def _table(found: Analysis, level: Level) -> str:
 
 
 def _rows_of(source: SourceFacts, level: Level) -> list[Row]:
-    """Return the rows of a source at a level; its total is left out if it has one label."""
+    """Return a source's rows that have counts at this level; the total only if it has several labels."""
     alone = sum(row.label not in (ALL, "O") for row in source.rows) == 1
     rows = [row for row in source.rows if level == "tokens" or row.spans is not None]
     return [row for row in rows if row.label != ALL or not alone]

@@ -75,7 +75,7 @@ def apply_command(
             asked, frame.progress(corpus, "documents", quiet=quiet), workers=frame.count_workers(workers), strict=strict
         )
         losses = _write(applied, output, form, how, strict=strict)
-    counts = [_counts(tally, source) for tally, source in zip(applied.report.sources, found, strict=True)]
+    counts = [_vote_counts(tally, source) for tally, source in zip(applied.report.sources, found, strict=True)]
     number, votes, lost = applied.report.documents, sum(count.spans for count in counts), dict(losses.counts)
     result = ApplyResult(from_=corpus.format, to=form, documents=number, votes=votes, sources=counts, lost=lost)
     frame.emit(result, as_json=json, tables=[] if quiet else result.tables())
@@ -97,7 +97,7 @@ def _note_errors(report: ApplyReport, *, quiet: bool) -> None:
 def _journal(
     found: Sequence[Source], file: Path, output: Path, *, resume: bool, quiet: bool
 ) -> Iterator[Journal | None]:  # fmt: skip
-    """Yield the journal of slow sources' answers, None if none is slow; keep it if the run stops with answers."""
+    """Yield a journal of slow sources' answers, or None; keep its file if the run stops, delete it at the end."""
     if not any(map(is_slow, found)) or not output.parent.is_dir():
         yield None
         return
@@ -120,7 +120,7 @@ def _journal(
 
 
 def _write(applied: Applied, output: Path, form: str, how: ReadOptions, *, strict: bool) -> Losses:
-    """Write the documents; return what the format lost. Raise ChaffinchError if the disk refuses them."""
+    """Write the documents; return what the format lost; ChaffinchError if the output cannot be written."""
     with frame.name_unwritable(output):
         return write(applied.documents, output, format=form, strict=strict, losses=how.losses)
 
@@ -142,7 +142,7 @@ def _check_links(form: str, sources: Sequence[Source]) -> None:
         )
 
 
-def _counts(tally: Tally, source: Source) -> VoteCounts:
+def _vote_counts(tally: Tally, source: Source) -> VoteCounts:
     """Return the counts of a source for the result: documents, spans, errors, hints, seconds."""
     return VoteCounts(
         source=tally.name,

@@ -34,7 +34,7 @@ def read_votes(path: Path, form: str | None, how: ReadOptions, *, quiet: bool) -
     return docs
 
 
-def choose(names: str | None, docs: list[Document]) -> tuple[str, ...]:
+def choose_by_name(names: str | None, docs: list[Document]) -> tuple[str, ...]:
     """Return the sources named by --only, or all sources of the documents; raise ConfigError for unknown names."""
     return choose_sources(docs, None if names is None else [name.strip() for name in names.split(",") if name.strip()])
 
@@ -48,7 +48,7 @@ def method_of(name: str) -> Aggregator:
 
 @contextmanager
 def warn_about_silent_sources(*, quiet: bool) -> Iterator[None]:
-    """Catch all warnings in the block; print those about sources that never vote as remarks on stderr."""
+    """Print remarks on stderr for sources that never vote in the block; hide all other warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -62,7 +62,7 @@ class Stopped(BaseException):
 
 @contextmanager
 def abort_on_sigint() -> Iterator[None]:
-    """Make Ctrl-C inside the block raise Stopped, which learners do not take for "stop early"."""
+    """Make Ctrl-C inside the block raise Stopped, so that learners abort and do not keep a half-trained model."""
 
     def stop(_signal: int, _frame: FrameType | None) -> NoReturn:
         """Raise Stopped, which learners do not take for "stop early"."""

@@ -130,7 +130,7 @@ class ChainTables:
 
     @classmethod
     def of(cls, trans: Floats, *, shared: bool) -> ChainTables:
-        """Return the scaled exponentials of `trans` (n, K, K)."""
+        """Return exp(trans - largest) of each table (n, K, K) with its log scale; transposed too if one is shared."""
         tables, shift = np.empty_like(trans), np.zeros(len(trans))
         floor = _scaled.TINY_STEP if _scaled.exp_tables(as_writable(trans), tables, shift) else 0.0
         return cls(tables, shift, floor, np.ascontiguousarray(tables[0].T) if shared else np.zeros((0, 0)))
@@ -151,20 +151,20 @@ class ChainWorkspace:
             self.rows = _many_states.row_workspace(0, K)
 
     def rows_for(self, tokens: int) -> _many_states.RowWorkspace:
-        """Return a workspace for at least `tokens` tokens."""
+        """Return a row workspace for at least `tokens` tokens, enlarged if it is too small."""
         if len(self.rows.forward) < tokens:
             self.rows = _many_states.row_workspace(tokens, self.rows.forward.shape[1])
         return self.rows
 
     def take(self, name: str, size: int) -> Floats:
-        """Return an uninitialised array of that size; the next call with the same name returns it again."""
+        """Return an uninitialised array of that size; the next call with the same name returns the same memory."""
         if name not in self.arrays or len(self.arrays[name]) < size:
             self.arrays[name] = np.empty(size)
         return self.arrays[name][:size]
 
 
 def solve(batch: Batch, states: Floats, log_z: Floats, *, many: bool, pairs: Pairs) -> Iterator[ScaledSteps | LogSteps]:
-    """Yield the messages of each part, and fill states (flat, like emit) and log_z (B,) along the way.
+    """Yield each part's messages, in log-space where scaling fails; fill states and log_z (B,); or InfeasibleError.
 
     `pairs` is what the caller will ask for: no pair marginals, their sum, or those of each step.
     """
@@ -242,7 +242,7 @@ def _redo(batch: Batch, part: Part, b: int, states: Floats, log_z: Floats) -> Lo
 
 
 def _within(where: slice | Ints, inner: slice) -> slice | Ints:
-    """Return the entries `inner` of the entries `where`."""
+    """Return the places `inner`, counted within the places `where`, as places of the whole."""
     if isinstance(where, slice):
         return slice(where.start + inner.start, where.start + inner.stop)
     return where[inner]

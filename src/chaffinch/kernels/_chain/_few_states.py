@@ -116,7 +116,7 @@ def _multiply(table: Floats, source: Floats, out: Floats) -> None:
 
 @helper()
 def _normalise(block: Floats, total: Floats, by: Floats) -> None:
-    """Divide each lane of the block (K, L) by its sum, put into total (L,); raise allowed values below TINY to it."""
+    """Divide each lane of the block (K, L) by its sum, put into total (L,); possible values stay at TINY or above."""
     K, L = block.shape
     for lane in range(L):
         total[lane] = 0.0
@@ -156,7 +156,7 @@ def _join_messages(work: LaneWorkspace, t: int, total: Floats, excess: Floats) -
 
 @helper()
 def _run_forward(table: Floats, work: LaneWorkspace, T: int) -> None:
-    """Fill forward messages and their scales; `table` is the transpose of the transitions."""
+    """Fill forward messages, emissions' exponentials and their scales; `table` is the transposed transitions."""
     K, L = work.forward.shape[1], work.forward.shape[2]
     for t in range(T):
         _exp_lanes(work.weight[t], work.top[t])
@@ -183,7 +183,7 @@ def _begin_backward(work: LaneWorkspace, t: int, T: int) -> None:
 
 @helper()
 def _run_backward(scaled: Scaled, work: LaneWorkspace, T: int) -> None:
-    """Fill marginals, weights, `by` and `ratio`; the first row of sums becomes the excess of each lane."""
+    """Fill marginals, weights, `by` and `ratio`; the first row of sums becomes each lane's excess (error bound)."""
     K, L = work.forward.shape[1], work.forward.shape[2]
     excess, scale, total = work.sums[0], work.sums[1], work.sums[2]
     for lane in range(L):
@@ -223,7 +223,7 @@ def _store(layout: BatchLayout, messages: Messages, work: LaneWorkspace, order: 
 
 @helper()
 def _share(work: LaneWorkspace, T: int) -> None:
-    """Multiply the forward messages by each token's ratio, which gives their shares of pair marginals."""
+    """Multiply each token's forward messages by its ratio, which makes them the left factor of pair marginals."""
     for t in range(T):
         ratio = work.ratio[t]
         for j in range(work.end.size):
@@ -234,7 +234,7 @@ def _share(work: LaneWorkspace, T: int) -> None:
 
 @helper()
 def _add_pairs(work: LaneWorkspace, T: int) -> None:
-    """Add forward times weight of the next token to pairs (K, K, L); three steps at once, to save memory traffic."""
+    """Add to pairs (K, K, L) the products of forward at a token and weight at the next, three steps at once."""
     K, L = work.forward.shape[1], work.forward.shape[2]
     for t in range(0, T - 1, 3):
         u, v = min(t + 1, T - 1), min(t + 2, T - 1)  # past the last step, forward is zero

@@ -8,7 +8,7 @@ from chaffinch.kernels.lattice import Floats, Ints
 
 @kernel()
 def add_rows(states: Ints, bounds: Ints, which: Ints, rows: Ints, table: Floats, out: Floats) -> None:
-    """Add to out[cell] the entry table[row of its token, its state]."""
+    """Add to out[cell], for each state of each token, the entry table[row of the token, state]."""
     cell = 0
     for n in range(len(which)):
         row = rows[n]
@@ -19,7 +19,7 @@ def add_rows(states: Ints, bounds: Ints, which: Ints, rows: Ints, table: Floats,
 
 @kernel()
 def sum_rows(states: Ints, bounds: Ints, which: Ints, rows: Ints, weights: Floats, out: Floats) -> None:
-    """Add the weight of each cell to out[row of its token, its state]."""
+    """Add to out[row of the token, state], for each state of each token, the weight of its cell."""
     cell = 0
     for n in range(len(which)):
         row = rows[n]

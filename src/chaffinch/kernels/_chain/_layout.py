@@ -56,7 +56,7 @@ class Part:
 
     @property
     def size(self) -> int:
-        """Return the number of sequences."""
+        """Return the number of sequences in the part."""
         return len(self.layout.bounds) - 1
 
     def sequence(self, b: int) -> int:
@@ -77,7 +77,7 @@ def as_writable(array: Floats) -> Floats:
 
 
 def parts(batch: Batch) -> Iterator[Part]:
-    """Yield the parts of a batch, each of one form. The form of a sequence depends on that sequence alone."""
+    """Yield the parts of a batch, each for one kernel form; a sequence's form depends on that sequence alone."""
     step_cells = 0 if batch.trans.ndim == 2 else len(batch.start) ** 2
     if batch.active is not None:
         layout = _list_layout(batch.active, batch.bounds)
@@ -149,7 +149,7 @@ def _select_parts(batch: Batch, chosen: Ints, step_cells: int, form: Form) -> It
 
 
 def _cut(whole: Part, step_cells: int) -> Iterator[Part]:
-    """Yield parts of consecutive sequences: few enough for the processor's cache, or more for ROWS.
+    """Yield parts of consecutive sequences that fit the processor's cache, or for ROWS a larger limit.
 
     `step_cells` is the number of cells of one transition table if there is one per token, else 0.
     """

@@ -30,7 +30,7 @@ def _log_sum(values: Floats) -> float:
 
 @kernel()
 def log_forward(layout: BatchLayout, trans: Floats, emit: Floats, b: int, forward: Floats, scratch: Floats) -> int:
-    """Fill the forward messages (M,) of sequence b; return the first token that no path reaches, or -1.
+    """Fill the log-space forward messages (M,) of sequence b; return the first token that no path reaches, or -1.
 
     `emit` includes the start in the first token's cells; trans is (1, K, K), or one table into each token; `scratch` is
     (K,).
@@ -57,7 +57,7 @@ def log_forward(layout: BatchLayout, trans: Floats, emit: Floats, b: int, forwar
 
 @kernel()
 def log_backward(layout: BatchLayout, trans: Floats, emit: Floats, b: int, backward: Floats, scratch: Floats) -> None:
-    """Fill the backward messages (M,) of sequence b, whose last token's cells hold the end."""
+    """Fill the log-space backward messages (M,) of sequence b; its last token's cells must hold the end potentials."""
     lo, hi = layout.bounds[b], layout.bounds[b + 1]
     for n in range(hi - 2, lo - 1, -1):
         table = trans[0 if len(trans) == 1 else n + 1]
@@ -93,7 +93,7 @@ def _offer(value: float, i: int, rank: int, scores: Floats, sources: Ints) -> bo
 
 @kernel()
 def rank_paths(layout: BatchLayout, trans: Floats, emit: Floats, end: Floats, best: Floats, sources: Ints) -> None:
-    """Fill best (M+1, n) and sources (M+1, n, 2) of the part's one sequence; the last row ranks whole paths."""
+    """Fill best (M+1, n) with the n best scores into each cell, sources with their origins; last row: whole paths."""
     T, M, n = len(layout.width), len(emit), best.shape[1]
     best[:] = -np.inf
     for t in range(T):

@@ -51,7 +51,7 @@ class RowWorkspace(NamedTuple):
 
 
 def row_workspace(tokens: int, K: int) -> RowWorkspace:
-    """Return a workspace for a block of at most `tokens` tokens."""
+    """Return arrays for ROWS sequences at a time that have at most `tokens` tokens together, K states each."""
     panels = -(-K // WIDE)
     cells = np.empty((tokens, K)), np.empty((tokens, K)), np.zeros(tokens + 1, np.int64)
     return RowWorkspace(*cells, np.zeros((ROWS + HIGH, panels * WIDE)), np.zeros((2, ROWS)))
@@ -116,7 +116,7 @@ def _run_forward(
 def _run_backward(
     layout: BatchLayout, source: ScaledInput, scaled: Scaled, table: Floats, messages: Messages, work: RowWorkspace
 ) -> None:
-    """Run backward from the last token: fill marginals, weights and shares, complete log Z, set the status."""
+    """Run backward: fill marginals, weights and left factors of pair marginals, complete log Z, set the status."""
     K, order, base, wide, excess = len(scaled.end), source.order, work.base, work.wide, work.running[1]
     excess[:] = 0.0
     T = layout.bounds[order[0] + 1] - layout.bounds[order[0]]
@@ -151,7 +151,7 @@ def _run_backward(
 
 @helper()
 def _clear_shares(source: ScaledInput, messages: Messages, work: RowWorkspace, T: int) -> None:
-    """Clear the shares of first tokens, which no step leads into, and of sequences that were not accepted."""
+    """Set to zero the left factors of pair marginals of first tokens and of sequences that were not accepted."""
     for t in range(T):
         for r in range(work.base[t + 1] - work.base[t]):
             if t == 0 or messages.status[source.order[r]] != DONE:
@@ -160,7 +160,7 @@ def _clear_shares(source: ScaledInput, messages: Messages, work: RowWorkspace, T
 
 @helper()
 def _store(layout: BatchLayout, source: ScaledInput, messages: Messages, work: RowWorkspace, T: int) -> None:
-    """Copy each token's shares (0 at the last token) and weights to the messages."""
+    """Copy each token's left factors of pair marginals (0 at the last token) and weights to the messages."""
     K = work.weight.shape[1]
     for t in range(T):
         for r in range(work.base[t + 1] - work.base[t]):
@@ -175,7 +175,7 @@ def _store(layout: BatchLayout, source: ScaledInput, messages: Messages, work: R
 def run_rows(
     layout: BatchLayout, source: ScaledInput, scaled: Scaled, panels: Panels, messages: Messages, work: RowWorkspace
 ) -> int:
-    """Fill marginals, and the messages if the caller has arrays for them; return the number of tokens."""
+    """Run forward–backward on the sequences in `source.order`; fill marginals and messages; return the token count."""
     T = _run_forward(layout, source, scaled, panels.ahead, messages, work)
     if T > 0:
         _run_backward(layout, source, scaled, panels.back, messages, work)

@@ -27,12 +27,12 @@ Join = Callable[[Any, Any, Any, Any, Any], Any]
 
 
 def _product(builder: Any, factor: Any, entry: Any, total: Any, _: Any) -> Any:
-    """Return total + factor * entry, fused."""
+    """Emit LLVM code for total + factor * entry, fused; return its value."""
     return builder.fadd(total, builder.fmul(factor, entry, flags=("contract",)), flags=("contract",))
 
 
 def _largest(builder: Any, factor: Any, entry: Any, total: Any, one: Any) -> Any:
-    """Emit LLVM code for the larger of total and factor + entry.
+    """Emit LLVM code for the larger of total and factor + entry; return its value.
 
     The sum is written entry * 1 + factor, which is the same number: processors add and compare on the same units and
     multiply on others, which makes this half as fast again. The 1 is an argument: the compiler would remove a constant.
@@ -94,7 +94,7 @@ def _store(builder: Any, value: Any, pointer: Any, offset: Any) -> None:
 
 
 def _spread(builder: Any, scalar: Any) -> Any:
-    """Return a vector with the scalar in every lane."""
+    """Emit code for a vector with the scalar in every lane; return it."""
     first = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), scalar, ir.IntType(32)(0))
     zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
     return builder.shuffle_vector(first, ir.Constant(VECTOR, ir.Undefined), zeros)

@@ -141,7 +141,7 @@ class Token(NamedTuple):
 
 @helper(REORDER)
 def _join_messages(token: Token, by: float) -> tuple[float, float]:
-    """Compute the marginals of a token, not yet normalised; return their sum, and the sum over raised cells.
+    """Write forward * backward to a token's states, emit * backward to its weight; return sums: all, raised cells.
 
     The backward message is raw times `by`; the marginals are put into `states`, and `weight` is multiplied by it.
     """
@@ -170,7 +170,7 @@ def _sum(row: Floats) -> float:
 
 @helper()
 def backward_token(token: Token, floor: float) -> tuple[float, float, float]:
-    """Normalise a token's marginals; return the factor of forward for pair marginals, log total weight and excess."""
+    """Write a token's marginals; return (factor of forward for pair marginals, log total at the end, excess)."""
     scale, ratio, log_total = _sum(token.raw), 0.0, -np.inf
     total, excess = _join_messages(token, 1.0 / scale if scale > 0.0 else 0.0)
     if total > 0.0:
@@ -186,7 +186,7 @@ def backward_token(token: Token, floor: float) -> tuple[float, float, float]:
 
 @helper()
 def finish(layout: BatchLayout, messages: Messages, b: int, log_total: float) -> None:
-    """Complete the log Z of sequence b by the total of its last token, or record that no state may end it."""
+    """Add the last token's log total to log Z of sequence b; if it is -inf, record that no state may end it."""
     if log_total > -np.inf:
         messages.log_z[b] += log_total
     elif messages.status[b] == PENDING:
@@ -205,6 +205,6 @@ def end_sequence(layout: BatchLayout, scaled: Scaled, messages: Messages, b: int
 
 @helper()
 def accept(messages: Messages, b: int, excess: float) -> None:
-    """Mark a pending sequence b as done, or to be computed again in log-space."""
+    """Mark a pending sequence b as done, or as to be redone in log-space if its excess is too large."""
     if messages.status[b] == PENDING:
         messages.status[b] = DONE if excess <= EXCESS else REDO

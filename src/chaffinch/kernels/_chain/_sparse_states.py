@@ -106,7 +106,7 @@ def _forward_one(layout: BatchLayout, source: ScaledInput, scaled: Scaled, messa
 
 @helper()
 def _backward_one(layout: BatchLayout, scaled: Scaled, messages: Messages, b: int) -> float:
-    """Fill marginals, weights and shares of sequence b, whose last states hold the end; return its excess."""
+    """Fill marginals, weights and left factors of pairs of sequence b; its last states hold the end; return excess."""
     excess, hi = 0.0, layout.bounds[b + 1]
     for n in range(hi - 1, layout.bounds[b] - 1, -1):
         row = messages.states[layout.at[n] : layout.at[n + 1]]
@@ -133,7 +133,7 @@ def _backward_one(layout: BatchLayout, scaled: Scaled, messages: Messages, b: in
 
 @helper()
 def _close_sequence(layout: BatchLayout, messages: Messages, b: int, excess: float) -> None:
-    """Accept sequence b, or clear its share of pair marginals."""
+    """Accept sequence b if it is exact enough; else set its left factors of pair marginals to zero."""
     accept(messages, b, excess)
     if messages.status[b] != DONE:
         messages.forward[layout.at[layout.bounds[b]] : layout.at[layout.bounds[b + 1]]] = 0.0
@@ -155,7 +155,7 @@ def run_each(layout: BatchLayout, source: ScaledInput, scaled: Scaled, messages:
 
 @helper()
 def _add_outer(layout: BatchLayout, messages: Messages, n: int, table: Floats) -> None:
-    """Add forward times weight of the step into token n to the table (K, K)."""
+    """Add to the table (K, K) the outer product of forward at token n - 1 and weight at n, over their states."""
     weight = messages.weight[layout.at[n] : layout.at[n + 1]]
     columns = layout.pool[layout.first[n] : layout.first[n] + layout.width[n]]
     consecutive = columns.size > 0 and columns[columns.size - 1] - columns[0] + 1 == columns.size
@@ -173,7 +173,7 @@ def _add_outer(layout: BatchLayout, messages: Messages, n: int, table: Floats) -
 
 @helper()
 def _add_four(layout: BatchLayout, messages: Messages, steps: Ints, table: Floats) -> None:
-    """Do what `_add_outer` does for four steps between the same two lists, the second consecutive, in one pass."""
+    """Do `_add_outer` for four steps between the same two lists, the second consecutive, in one pass."""
     a, b, c, d = steps[0], steps[1], steps[2], steps[3]
     J, left, forward, weight = layout.width[a], layout.pool[layout.first[a]], messages.forward, messages.weight
     wa, wb = weight[layout.at[a] : layout.at[a] + J], weight[layout.at[b] : layout.at[b] + J]

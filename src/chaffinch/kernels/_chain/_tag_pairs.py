@@ -24,7 +24,7 @@ class TagRuns(NamedTuple):
 
 @helper(REORDER)
 def _collect(rows: Floats, weight: Floats, columns: Ints, tags: Ints, stop: Ints, out: Floats) -> None:
-    """Add rows[j] * weight[j] to out[tag of columns[j]], a run of one tag at a time where columns are consecutive."""
+    """Add rows[j] * weight[j] to out[tag of columns[j]] for all j, a run of one tag at a time."""
     J = columns.size
     consecutive = J > 0 and columns[J - 1] - columns[0] + 1 == J
     j = 0
@@ -39,7 +39,7 @@ def _collect(rows: Floats, weight: Floats, columns: Ints, tags: Ints, stop: Ints
 
 @kernel()
 def tag_pairs(layout: BatchLayout, messages: Messages, tables: Floats, runs: TagRuns, out: Floats) -> None:
-    """Add to out (N, S, S) the pair marginals of each step into token n, by tag."""
+    """Add to out (N, S, S) the pair marginals of the step into each token n, summed by tag."""
     tags, stop, line = runs.tags, runs.stop, runs.line
     for b in range(len(layout.bounds) - 1):
         for n in range(layout.bounds[b] + 1, layout.bounds[b + 1]):

@@ -125,7 +125,7 @@ def _multiply_best(
 def best_rows(
     layout: BatchLayout, logs: LogPotentials, order: Ints, panels: Floats, result: BestPaths, wide: Floats
 ) -> None:
-    """Fill `result` with best scores and states, ROWS sequences at a time, all states allowed, moves in panels."""
+    """Fill `result` with best scores and states, ROWS sequences at a time: one table in panels, all states allowed."""
     K = len(logs.end)
     for begin in range(0, order.size, ROWS):
         some = order[begin : begin + ROWS]
@@ -237,7 +237,7 @@ class ViterbiWorkspace:
             self.lanes = ViterbiLanes(np.zeros((T, K, L)), np.zeros(L), np.zeros(L, np.int64))
 
     def run(self, part: Part) -> BestPaths:
-        """Return the best paths of one part by the kernel of its form; the next call overwrites them."""
+        """Return scores and states of the best paths of one part; the next call reuses their memory."""
         batch, cells = self.batch, len(part.emit)
         trans = as_writable(batch.trans[None] if batch.trans.ndim == 2 else batch.trans[part.tokens])
         logs = LogPotentials(

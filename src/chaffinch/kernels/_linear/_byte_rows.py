@@ -50,14 +50,14 @@ def _emit_nearest(_context: Any, builder: Any, _signature: Any, args: Any) -> An
 
 
 def _emit_power(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-    """Emit the float32 with this exponent, in 32 bits throughout, for as many lanes as its neighbours have."""
+    """Emit LLVM code for two to the power of a whole float32, in 32 bits throughout."""
     whole = ir.IntType(32)
     exponent = builder.add(builder.fptosi(args[0], whole), whole(127))
     return builder.bitcast(builder.shl(exponent, whole(23)), ir.FloatType())
 
 
 def _compile_single(emit: Callable[..., Any], python: Callable[[np.float32], np.float32]) -> Any:
-    """Return an operation on a float32, compiled or in Python."""
+    """Return an operation float32 to float32 as a numba intrinsic, or the Python one if compilation is off."""
 
     def declare(_typing: Any, _value: Any) -> Any:
         """Return the type signature, float32 to float32, and the code generator, as numba asks."""
@@ -72,7 +72,7 @@ power_of_two = _compile_single(_emit_power, np.exp2)  # of a whole number from -
 
 @helper(FLAGS)
 def tanh(x: np.float32) -> np.float32:
-    """Return tanh, in operations that run in lanes."""
+    """Return tanh of a float32 by a rational approximation that runs in lanes."""
     u = min(max(x, -FLAT), FLAT)
     s = u * u
     top = ((((((A13 * s + A11) * s + A9) * s + A7) * s + A5) * s + A3) * s + A1) * u
@@ -81,7 +81,7 @@ def tanh(x: np.float32) -> np.float32:
 
 @helper(FLAGS)
 def write_row(row: Floats32, K: int, to: Bytes) -> tuple[np.float32, np.float32]:
-    """Write K floats as bytes, the least as 0 and the largest as 255; return the step between two and the least."""
+    """Write K floats as bytes to `to`, the least as 0, the largest as 255; return (value of one byte step, least)."""
     low = high = row[0]
     for k in range(K):
         low = min(low, row[k])
@@ -95,7 +95,7 @@ def write_row(row: Floats32, K: int, to: Bytes) -> tuple[np.float32, np.float32]
 
 @kernel(FLAGS)
 def write_bytes(x: Floats32, out: Bytes, steps: Floats32, lows: Floats32) -> None:
-    """Fill out (at least n, at least K) with the rows (n, K) as bytes: x is about byte * step + low."""
+    """Write each row of x (n, K) as bytes to `out`, and its step and least value to steps and lows (n,)."""
     for i in range(x.shape[0]):
         steps[i], lows[i] = write_row(x[i], x.shape[1], out[i])
 
@@ -104,7 +104,7 @@ def write_bytes(x: Floats32, out: Bytes, steps: Floats32, lows: Floats32) -> Non
 def read_row(
     sums: Ints32, step: np.float32, low: np.float32, scales: Floats32, weights: Floats32, bias: Floats32, to: Floats32
 ) -> None:
-    """Write a row of sums (M,) as floats: x W + b, for a row of bytes with that step and least value."""
+    """Write to `to` (M,) the row x W + b, from integer sums of a row of bytes with this step and least value."""
     for j in range(len(bias)):
         to[j] = np.float32(sums[j]) * (scales[j] * step) + (low * weights[j] + bias[j])
 
@@ -113,7 +113,7 @@ def read_row(
 def read_sums(
     sums: Ints32, steps: Floats32, lows: Floats32, scales: Floats32, weights: Floats32, bias: Floats32, out: Floats32
 ) -> None:
-    """Fill out (n, M) with x W + b; `weights` (M,) are the sums of the columns of W, `scales` its steps."""
+    """Write to out (n, M) x W + b from integer sums; `weights` (M,) are column sums of W, `scales` its steps."""
     for i in range(out.shape[0]):
         read_row(sums[i], steps[i], lows[i], scales, weights, bias, out[i])
 

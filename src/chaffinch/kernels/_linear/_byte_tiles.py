@@ -69,7 +69,7 @@ def _emit_tile(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def _spread(builder: Any, scalar: Any) -> Any:
-    """Return a vector with the scalar in every lane."""
+    """Emit code for a vector with the scalar in every lane; return it."""
     first = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), scalar, _INT(0))
     return builder.shuffle_vector(first, ir.Constant(_VECTOR, ir.Undefined), ir.Constant(_VECTOR, [0] * LANES))
 
@@ -85,7 +85,7 @@ _tile: Any = intrinsic(_declare_tile)
 
 @kernel()
 def multiply_panels(rows: Bytes, panels: SignedBytes, out: Ints32) -> None:
-    """Fill out (n, M) with the products of rows (n, K) and panels; n is a multiple of ROWS, K of GROUP."""
+    """Fill out (n, M) with the integer products of rows (n, K) and panels; n is a multiple of ROWS, K of GROUP."""
     K, M, groups = rows.shape[1], out.shape[1], panels.shape[1]
     for number in range(panels.shape[0]):
         for row in range(0, rows.shape[0], ROWS):

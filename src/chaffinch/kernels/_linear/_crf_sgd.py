@@ -104,7 +104,7 @@ def _backward(T: int, states: States, work: Workspace, sign: Scalar, out: Single
 
 @helper()
 def _step(cell: int, gradient: Scalar, sums: GradientSums, pace: Pace) -> None:
-    """Move one weight and its average a step up its gradient; adaptive steps shrink with squared gradients so far."""
+    """Move one weight along its gradient, and its total for the average; adaptive steps shrink with past gradients."""
     length = pace.rate * gradient
     if pace.adaptive:
         sums.squares[cell] += gradient * gradient
@@ -115,7 +115,7 @@ def _step(cell: int, gradient: Scalar, sums: GradientSums, pace: Pace) -> None:
 
 @helper()
 def _step_row(row: int, gradient: Singles, at: int, sums: GradientSums, pace: Pace, W: int) -> None:
-    """Move a row of weights a step along its gradient, like `_step`."""
+    """Move a row of W weights and its totals along the gradient from `at` on, like `_step`."""
     if pace.adaptive:
         for x in range(W):
             slope = gradient[at + x]
@@ -131,7 +131,7 @@ def _step_row(row: int, gradient: Singles, at: int, sums: GradientSums, pace: Pa
 
 @helper()
 def _step_rows(seen: SparseInput, s: int, states: States, work: Workspace, sums: GradientSums, pace: Pace) -> None:
-    """Move every weight row that applies to a token with a large gradient."""
+    """Move every weight row that applies to a token marked in `work.path`, along the gradient in `work.other`."""
     begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
     for j in range(-1, T + 1):
         v = seen.types[begin + j]
@@ -165,7 +165,7 @@ def _step_moves(T: int, states: States, work: Workspace, sums: GradientSums, pac
 
 @helper()
 def _mark_large(T: int, states: States, gradient: Singles, large: Places) -> None:
-    """Mark tokens with a gradient above SMALL; put the sum over states that share a column into that column."""
+    """Mark in `large` the tokens with a gradient above SMALL; add up the gradients of states that share a column."""
     K, W = states.K, states.W
     for t in range(T):
         top = np.float32(0.0)
@@ -189,7 +189,7 @@ def crf_pass(
     work: Workspace,
     pace: Pace,
 ) -> float:
-    """Run stochastic gradient ascent on the sentences in `order`, skip overflows; return the summed loss.
+    """Run stochastic gradient ascent on the sentences in `order`; return the summed loss; overflows are skipped.
 
     The loss is -log P(what is known), if no target row is a distribution. The gradient of a sentence is the expected
     features given what is known, minus those of the unconstrained model; a sentence that overflows float32 is skipped.

@@ -163,7 +163,7 @@ def is_hard(gold: Places, begin: int, T: int) -> bool:
 
 @helper()
 def score_target(target: Target, begin: int, T: int, states: States, score: Singles, out: Singles) -> bool:
-    """Put log-potentials of what is known of a sentence into out; return whether the model must choose anywhere."""
+    """Write log-potentials of a sentence's known or soft states to out; return whether the model chooses anywhere."""
     W, chooses = states.W, False
     for t in range(T):
         gold, x0 = target.gold[begin + t], target.which[begin + t]
@@ -180,7 +180,7 @@ def score_target(target: Target, begin: int, T: int, states: States, score: Sing
 
 @kernel()
 def _sum_types(seen: SparseInput, weights: Weights, W: int, blocks: Singles) -> None:
-    """Add to blocks (V * 5 * W,) the weight rows of each type's features at each offset."""
+    """Add to blocks (V * 5 * W,) the weight rows of the features of each type, at each of five offsets."""
     for v in range(len(seen.lists) - 1):
         for q in range(seen.lists[v], seen.lists[v + 1]):
             for k in range(seen.width[q]):
@@ -209,7 +209,7 @@ def _score_by_type(seen: SparseInput, s: int, blocks: Singles, weights: Weights,
 
 @kernel()
 def decode(seen: SparseInput, blocks: Singles, weights: Weights, states: States, work: Workspace, out: Places) -> None:
-    """Put the best states of every sentence into out."""
+    """Put the best state of every token of every sentence into out (N,)."""
     for s in range(len(seen.begins)):
         begin, T = seen.begins[s], seen.ends[s] - seen.begins[s]
         _score_by_type(seen, s, blocks, weights, states, work.score)
@@ -236,7 +236,7 @@ def all_scores(
 def _add_sentence_gradient(
     seen: SparseInput, s: int, gradient: Singles, at: int, states: States, blocks: Singles, out: Singles
 ) -> None:
-    """Add the gradient of a sentence's scores, from `at` on, to its types' blocks and to the rows of its columns."""
+    """Add a sentence's score gradients, from `at` on, to blocks of its types, and to out at rows of its columns."""
     begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
     for j in range(-1, T + 1):
         block = (int(seen.types[begin + j]) * (2 * REACH + 1) + REACH) * W

@@ -60,7 +60,7 @@ class Gap(NamedTuple):
 
 
 def empty_gap(seen: SparseInput, states: States) -> Gap:
-    """Return an empty table with work for every cell that the longest sentence can touch."""
+    """Return an empty hash table with room for every weight that the longest sentence can touch."""
     each = int(np.diff(seen.lists).max(initial=0)) * (2 * REACH + 1) + 4 * seen.columns.shape[1] + 2
     most = max(seen.longest, 1) * each * (4 if states.shared[0] >= 0 else 2)
     size = 1 << (2 * most).bit_length()
@@ -71,7 +71,7 @@ def empty_gap(seen: SparseInput, states: States) -> Gap:
 
 @helper()
 def _put(gap: Gap, cell: int, sign: int) -> int:
-    """Add `sign` to one cell of the sparse gap; return by how much its squared length grew."""
+    """Add `sign` to one cell of the sparse gap; return by how much its squared length grows."""
     mask = len(gap.cells) - 1
     slot = (int(cell) * 0x9E3779B1 >> 7) & mask
     while gap.cells[slot] != cell:
@@ -127,7 +127,7 @@ def _put_moves(gap: Gap, T: int, states: States, path: Places, sign: int) -> int
 
 @helper()
 def _fill_gap(gap: Gap, seen: SparseInput, s: int, states: States, right: Places, wrong: Places, moves: bool) -> int:
-    """Fill the gap between two labellings of a sentence, that of `moves` if asked, and return its squared length."""
+    """Fill the feature difference of right and wrong labelling, and of their moves if asked; return its square."""
     T, squared = seen.ends[s] - seen.begins[s], 0
     for t in range(T):
         if right[t] != wrong[t]:
@@ -156,7 +156,7 @@ def _step_along(gap: Gap, weights: Weights, totals: Weights, tau: Scalar, step: 
 
 @helper()
 def _same(T: int, path: Places, right: Places) -> bool:
-    """Tell whether two labellings of T tokens are one."""
+    """Tell whether two labellings agree on the first T tokens."""
     same = True
     for t in range(T):
         same &= path[t] == right[t]
@@ -168,7 +168,7 @@ def pa_pass(
     seen: SparseInput, target: Target, order: Places, learnt: AveragedWeights, states: States, work: Workspace,
     gap: Gap, update: Update,
 ) -> float:  # fmt: skip
-    """Run PA-I updates on the sentences in `order`; skip contradicting targets; return the summed loss.
+    """Run passive-aggressive (PA-I) updates on the sentences in `order`; return the summed loss.
 
     w += tau * (F(right) - F(violator)), tau = min(C, loss / squared gap).
     """

@@ -33,7 +33,7 @@ def _store(builder: Any, value: Any, pointer: Any, offset: Any) -> None:
 
 
 def _spread(builder: Any, scalar: Any) -> Any:
-    """Return a vector with the scalar in every lane."""
+    """Emit code for a vector with the scalar in every lane; return it."""
     first = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), scalar, ir.IntType(32)(0))
     zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
     return builder.shuffle_vector(first, ir.Constant(VECTOR, ir.Undefined), zeros)
@@ -93,7 +93,7 @@ def _python_add(out: Singles, i: int, source: Singles, j: int, scalar: float, wi
 
 
 def _python_largest(best: Singles, i: int, table: Singles, score: Singles, K: int, W: int) -> None:
-    """Write the best score of each next state to `best`; the plain Python twin of the compiled block."""
+    """Write score plus the largest of best[i+x] + table[x] to best[i+W:]; the Python twin of the compiled row."""
     sums = best[i : i + K, None] + table[: K * W].reshape(K, W)
     best[i + W : i + 2 * W] = sums.max(axis=0) + score[i + W : i + 2 * W]
 

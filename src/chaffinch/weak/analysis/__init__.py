@@ -146,7 +146,7 @@ def _confusion(estimate: SourceEstimate, mass: Floats) -> Floats:
 
 
 def _disagreements(docs: Sequence[Document], votes: Votes, spoken: Ints, most: int) -> tuple[Disagreement, ...]:
-    """Return the `most` documents with most distinct spans in conflict, then most disputed tokens."""
+    """Return up to `most` documents with disagreement: most distinct spans in conflict first, then disputed tokens."""
     found, spans = votes.matrix, votes.in_conflict
     where = np.searchsorted(found.documents, spans.first, side="right") - 1
     by_spans = np.bincount(where, minlength=len(docs))

@@ -152,7 +152,7 @@ class Analysis:
         return self.text()
 
     def _repr_html_(self) -> str:
-        """Return the results for a notebook: figures, and no text of a document."""
+        """Return the text tables as HTML for a notebook, without text of a document."""
         return plain_html(self.text())
 
     def _overall(self) -> Iterator[str]:
@@ -179,7 +179,7 @@ class Analysis:
             )
 
     def _by_source(self, level: Level) -> list[str]:
-        """Return the lines of the text table of sources, by spans or tokens."""
+        """Return the lines of the text table: a row per source and label, by spans or tokens."""
         gold = self.outlook.checked is not None
         head = ["source", "label", level, "coverage", "overlap", "conflict", "precision", "recall"]
         head += ["true prec.", "true rec."] if gold else []
@@ -203,7 +203,7 @@ def cells(measure: Measure, *, gold: bool) -> list[str]:
 
 
 def cell(value: float | None) -> str:
-    """Return a number with three decimals; a dash for None.
+    """Return a number as text with three decimals, four below 0.01; a dash for None.
 
     >>> cell(0.5), cell(0.00042), cell(None)
     ('0.500', '0.0004', '–')
@@ -214,7 +214,7 @@ def cell(value: float | None) -> str:
 
 
 def percent(value: float) -> str:
-    """Return a share as text in per cent.
+    """Return a share as text in per cent, with one decimal.
 
     >>> percent(0.125)
     '12.5 %'

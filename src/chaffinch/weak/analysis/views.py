@@ -58,13 +58,13 @@ class Votes:
 
     @property
     def in_conflict(self) -> Spans:
-        """Return the distinct spans with which another source is in conflict."""
+        """Return the distinct proposed spans on whose tokens some source votes without proposing the same span."""
         spans = self.spans[self.conflict]
         return Spans.distinct(spans.first, spans.end, spans.label)
 
     @property
     def share_in_conflict(self) -> float:
-        """Return the share of distinct spans with which another source is in conflict."""
+        """Return the share of distinct proposed spans that are in conflict with another source."""
         return share(len(self.in_conflict), len(candidates(self.matrix)))
 
 
@@ -107,7 +107,7 @@ class Belief:
         return begun, begun + inside
 
     def outlook(self, votes: Votes) -> Outlook:
-        """Return the estimated precision, recall and F1 of the aggregated labels."""
+        """Return estimated precision, recall, F1 and agreement of the aggregated spans, computed without gold."""
         n, right, there = len(self.spans), float(self.sure.sum()), float(self.expected[0].sum())
         return Outlook(
             n, ratio(right, n), ratio(min(right, there), there), ratio(2 * right, n + there), _agreement(votes)
@@ -127,7 +127,7 @@ class Truth:
 
     @classmethod
     def of(cls, docs: Sequence[Document], layer: str | None, votes: Votes) -> Truth:
-        """Read gold labels of tokens and spans from a layer (default gold); DataError if no document has it."""
+        """Read gold labels of tokens and spans from `layer`, default "gold"; DataError if a named layer is nowhere."""
         name = layer or GOLD
         has = np.array([name in doc.layers for doc in docs], np.bool_)
         if layer is not None and not has.any():
@@ -165,7 +165,7 @@ class Truth:
 
 
 def _agreement(votes: Votes) -> float | None:
-    """Return the share of spans, where sources overlap, that a span vote of the other sources finds too; or None."""
+    """Return the share of spans, of those where sources overlap, that the other sources' span vote finds; or None."""
     found, spans = votes.matrix, votes.spans
     agreed = spoken = 0
     for k, name in enumerate(found.sources):

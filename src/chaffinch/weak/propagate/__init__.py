@@ -45,7 +45,7 @@ class TextSources:
         return tuple(sorted((*spans, *page.added)))
 
     def _within(self, page: LabelledText) -> None:
-        """Label further runs of a page, in place: by its abbreviations, its compounds and its earlier labels."""
+        """Label further runs of a page, in place: by its abbreviations, its compounds and its labelled strings."""
         page.add_known(short_forms(page), ABBREVIATION)
         for t, label, suffix in compounds(page):
             if self.suffixes.get(suffix, self.other_suffixes):
@@ -53,7 +53,7 @@ class TextSources:
         page.add_known(history(page), HISTORY)
 
     def strings(self) -> dict[str, tuple[str, ...]]:
-        """Return all rules as strings, for a model file."""
+        """Return all rules as named tuples of strings, for a model file; `of` reads them."""
         return {
             "heads": tuple(self.heads.labels), "heads.labels": tuple(self.heads.labels.values()),
             "heads.alone": tuple(sorted(self.heads.alone)), "heads.refused": tuple(sorted(self.heads.refused)),
@@ -148,7 +148,7 @@ def history(page: LabelledText) -> dict[Key, str]:
 
 
 def _learn_suffixes(pages: Sequence[LabelledText]) -> tuple[dict[str, bool], bool]:
-    """Return whether compounds are usually labelled: for each suffix of enough patients, and for all others."""
+    """Return {suffix: whether its compounds are mostly labelled} for suffixes of enough patients; and for others."""
     labelled: Counter[str] = Counter()
     total: Counter[str] = Counter()
     patients: dict[str, set[str]] = defaultdict(set)

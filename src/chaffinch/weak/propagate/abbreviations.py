@@ -20,7 +20,7 @@ _ENDS = {",", ";", ":", "=", "or", "and"}  # what ends the short form inside bra
 
 
 def pairs(doc: Document) -> list[Pair]:
-    """Return the pairs of long and short form that brackets of a document introduce, in the order of the brackets.
+    """Return (long form, short form) spans of the abbreviations that brackets introduce, in order of the brackets.
 
     Both are whole tokens of one sentence. A short form has a capital letter; a plural "s" after it, and characters that
     are neither letters nor digits, need no counterpart in the long form.
@@ -40,7 +40,7 @@ def pairs(doc: Document) -> list[Pair]:
 
 
 def brackets(doc: Document, words: Sequence[str]) -> Iterator[tuple[int, int, int]]:
-    """Yield the first token of the sentence, the opening and the closing bracket of every pair, also nested ones."""
+    """Return (sentence's first token, opening, closing bracket) of every pair, nested ones too, by opening bracket."""
     found = []
     for first, end in doc.sentence_tokens().tolist():
         open_at: list[int] = []
@@ -71,7 +71,7 @@ def singular(short: str) -> str:
 
 
 def long_form_start(words: Sequence[str], short: str) -> int | None:
-    """Return the index of the first word of the long form that ends with the last word; None if there is none.
+    """Return the index of the first of the last words whose letters spell the short form; None if none do.
 
     From right to left every letter and digit of the short form must occur, the first at the start of a word.
 
@@ -93,7 +93,7 @@ def long_form_start(words: Sequence[str], short: str) -> int | None:
 
 
 def _short_inside(doc: Document, words: Sequence[str], first: int, opened: int, end: int) -> _Places | None:
-    """Return long and short form of "long form (LF)" as runs of tokens; None if the pattern does not match."""
+    """Return token ranges of (long form, short form) for "long form (LF)"; None if the pattern does not match."""
     if end == opened + 1:
         return None
     short = doc.text[doc.tokens[opened + 1, 0] : doc.tokens[end - 1, 1]].split()
@@ -108,7 +108,7 @@ def _short_inside(doc: Document, words: Sequence[str], first: int, opened: int, 
 
 
 def _short_before(doc: Document, words: Sequence[str], first: int, opened: int, closed: int) -> _Places | None:
-    """Return long and short form of "LF (long form)" as runs of tokens; the long form starts the brackets."""
+    """Return token ranges of (long form, short form) for "LF (long form)"; None if the pattern does not match."""
     if opened == first:
         return None
     begin = opened - 1
@@ -125,7 +125,7 @@ def _short_before(doc: Document, words: Sequence[str], first: int, opened: int, 
 def _match_long_form(
     words: Sequence[str], start: int, end: int, short: str, short_run: tuple[int, int]
 ) -> _Places | None:
-    """Return the long form that ends before token `end`, with the run of the short form; None if none explains it."""
+    """Return (range of the long form that ends at token `end`, `short_run`); None if no words spell the short form."""
     offset = long_form_start(words[start:end], short)
     if offset is None:
         return None

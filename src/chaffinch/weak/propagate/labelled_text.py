@@ -59,7 +59,7 @@ class LabelledText:
         return True
 
     def add_known(self, known: Mapping[Key, str], source: str) -> None:
-        """Label free runs whose plain spelling is known, from the left, the longest at each token."""
+        """Label, in place, free runs whose plain spelling is in `known`; leftmost first, longest at each token."""
         if not known:
             return
         most, firsts = max(map(len, known)), {key[0] for key in known}
@@ -97,7 +97,7 @@ class LabelledText:
         return t > 0 and bool(self.doc.tokens[t - 1, 1] == self.doc.tokens[t, 0])
 
     def _take(self, first: int, end: int, label: str) -> None:
-        """Append a labelled run; its tokens that already belong to a run stay with that."""
+        """Append a labelled run and assign its free tokens to it; tokens of earlier runs stay with these."""
         for t in range(first, end):
             if self.owner[t] < 0:
                 self.owner[t] = len(self.runs)
@@ -106,7 +106,7 @@ class LabelledText:
 
 @lru_cache(maxsize=1 << 17)
 def plain(word: str) -> Key:
-    """Return a word's plain spelling, in parts at hyphens: lower case, singular, no possessive, American.
+    """Return a word's plain spelling, in parts at hyphens: lower case, singular, American; () for a dash or possessive.
 
     Words in which case matters keep it: "AS" is not "as".
 
@@ -131,7 +131,7 @@ def is_cased(part: str) -> bool:
 
 
 def _plain_part(part: str) -> str:
-    """Return a part in lower case, singular and American spelling; a cased part only in the singular."""
+    """Return a part in lower case, singular and American spelling; a part whose case matters only in the singular."""
     if is_cased(part):
         return singular(part)
     small = part.lower()

@@ -185,7 +185,7 @@ def _locate_error(path: Path, number: int, name: object, error: Exception) -> Ex
 
 
 def _place_files(table: Mapping[str, Any], kind: type[SourceKind], folder: Path) -> dict[str, Any]:
-    """Return the table with its relative paths resolved against a folder, also in nested tables."""
+    """Return the table with relative paths of its file keys resolved against a folder, also in nested tables."""
     out = dict(table)
     for key, value in table.items():
         if isinstance(value, str) and (
@@ -250,7 +250,7 @@ def _line(error: Exception, path: Path) -> str:
 
 
 def _sources_of(module: ModuleType) -> Iterable[Source]:
-    """Yield the sources among a module's names, also those in lists, each once."""
+    """Yield the sources among a module's values, and in its lists: callables with a name, each once."""
     seen: set[int] = set()
     for value in list(vars(module).values()):
         for item in value if isinstance(value, Sequence) and not isinstance(value, str) else [value]:

@@ -63,7 +63,7 @@ class SourceKind:
 
     @classmethod
     def factory(cls) -> Callable[..., Any]:
-        """Return what makes one or several sources of a table's keys: the class, unless a kind overrides it."""
+        """Return what builds one source, or a list, from a table's keys: the class, unless a kind overrides it."""
         return cls
 
     def remark(self) -> str:
@@ -119,7 +119,7 @@ def order_sources(sources: Sequence[Source]) -> list[Source]:
 
 
 def plain_name(name: str) -> str:
-    """Return a source's name without the prefix of its layer ("source:" or "link:")."""
+    """Return a source's name without the prefix "source:"."""
     return name.removeprefix(SOURCE)
 
 
@@ -165,7 +165,7 @@ def _span(item: Any, label: str, length: int) -> Span | str:
 
 
 def phrases_in(text: str, phrases: Lexicon) -> list[tuple[int, int]]:
-    """Return start and end of every phrase in a text; any white space except an empty line may separate words.
+    """Return (start, end) of every phrase in a text; any white space except an empty line may separate its words.
 
     >>> phrases_in("breast\\r\\ncancer", Lexicon.make({"": ["breast cancer"]}))
     [(0, 14)]
@@ -201,7 +201,7 @@ def sentence_around(sentences: Sequence[tuple[int, int]], token: int) -> tuple[i
 
 
 def over_tokens(doc: Document, first: int, end: int, label: str) -> Span:
-    """Return the span over a run of tokens."""
+    """Return the span over tokens [first, end), with a label."""
     return Span(int(doc.tokens[first, 0]), int(doc.tokens[end - 1, 1]), label)
 
 
@@ -211,12 +211,12 @@ def is_capitalised(word: str) -> bool:
 
 
 def phrases_of(phrases: Phrases, what: str) -> tuple[str, ...]:
-    """Return the phrases of a list, or of a file with one per line."""
+    """Return the phrases of a list, or of a file with one per line; raise ConfigError if there is none."""
     return to_texts(read_phrases(phrases) if isinstance(phrases, str | Path) else phrases, what, least=1)
 
 
 def relabel(spans: Iterable[Span], labels: Mapping[str, str]) -> list[Span]:
-    """Return the spans with labels mapped by the table, without those it lacks; all as they are without a table."""
+    """Return the spans with labels mapped by the table, those it lacks left out; an empty table maps nothing."""
     return [
         Span(span.start, span.end, labels.get(span.label, span.label), span.score)
         for span in spans

@@ -57,7 +57,7 @@ class Abbreviations(SourceKind):
             raise ConfigError("heads go with a label; add one, or leave heads out")
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return spans of abbreviations that brackets introduce, and with `label` of their long forms."""
+        """Return spans of all occurrences of abbreviations that brackets introduce; with `label`, long forms too."""
         labelled = list(self._label_pairs(doc, pairs(doc)))
         if not labelled:
             return []
@@ -72,7 +72,7 @@ class Abbreviations(SourceKind):
         return hint_of_basis(docs, self.on)
 
     def _label_pairs(self, doc: Document, candidates: Iterable[Pair]) -> Iterator[tuple[Span, Span, str]]:
-        """Yield (long form, short form, label) of the pairs whose long form has a label."""
+        """Yield (long form, short form, label) of pairs: `label` if the head fits, else that of a span ending there."""
         if self.label:
             heads = {plain(head) for head in self.heads}
             candidates = list(candidates)
@@ -154,7 +154,7 @@ def hint_of_basis(docs: Sequence[Document], names: Sequence[str]) -> str:
 
 
 def _concat_keys(keys: Sequence[Key]) -> Key:
-    """Return the spelling of several tokens: their parts in one tuple."""
+    """Return the spelling of a run of tokens: the parts of all of them in one tuple."""
     return tuple(part for key in keys for part in key)
 
 

@@ -77,7 +77,7 @@ class Annotations(SourceKind):
 
     @classmethod
     def factory(cls) -> Callable[..., Any]:
-        """Return the reader of a file, which makes one source for every annotator."""
+        """Return `read_annotations`, which makes a source for every annotator of a file."""
         return read_annotations
 
     def misfits(self, doc: Document) -> Counter[str]:
@@ -97,7 +97,7 @@ class Annotations(SourceKind):
 
 
 def read_annotations(name: str, path: str | Path, *, negative_reliable: bool = False) -> list[Annotations]:
-    """Read a file's sources: NAME, or NAME/ANNOTATOR for each annotator; DataError if it is bad or empty."""
+    """Return the sources of an annotation file: NAME, or NAME/ANNOTATOR for each; DataError if it is bad or empty."""
     check_name(name, "name")
     found: dict[str, defaultdict[str, list[Place]]] = {}
     for file in entries(Path(path)):

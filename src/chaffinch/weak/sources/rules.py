@@ -163,7 +163,7 @@ class Suffix(SourceKind):
         object.__setattr__(self, "_exceptions", frozenset(word.lower() for word in self.exceptions))
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return spans of tokens that end so, are long enough and are no exceptions."""
+        """Return spans of the tokens that have one of the endings, are long enough and are no exceptions."""
         endings, out = tuple(self.endings), []
         for place, word in enumerate(doc.words()):
             small = word.lower()
@@ -219,7 +219,7 @@ class Context(SourceKind):
         object.__setattr__(self, "_lexicon", lexicon.Lexicon.make({"triggers": triggers}))
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return spans of fitting words before or after a trigger phrase."""
+        """Return spans of the first run of fitting words near each trigger phrase, before or after it."""
         triggers = token_ranges_of_phrases(doc, self._lexicon)
         if not triggers:
             return []
@@ -241,7 +241,7 @@ class Context(SourceKind):
         return f"its triggers occur, but no word within {self.reach} tokens {self.side} them fits"
 
     def _run(self, words: Sequence[str], ahead: range, taken: set[int]) -> Iterator[int]:
-        """Yield the first run of tokens in `ahead` that fit and are free: near, at most `longest`, nearest first."""
+        """Yield the tokens of the first free run in `ahead` that fits: within reach, at most `longest` tokens."""
         count = 0
         for distance, place in enumerate(ahead, start=1):
             if place not in taken and self._fits(words[place]):
@@ -260,7 +260,7 @@ class Context(SourceKind):
 
 
 def plural(phrase: str) -> str:
-    """Return the usual English plural of a phrase's last word.
+    """Return the phrase with its last word in the usual English plural.
 
     >>> [plural(word) for word in ("biopsy", "CT", "virus", "X-ray", "crash")]
     ['biopsies', 'CTs', 'viruses', 'X-rays', 'crashes']

@@ -114,7 +114,7 @@ class TokenPattern(SourceKind):
         object.__setattr__(self, "_parts", parts)
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return spans of the marked tokens of all matches, from left to right, never overlapping."""
+        """Return spans of the marked tokens of all matches in each sentence, left to right, never overlapping."""
         words = doc.words()
         kinds = list(dict.fromkeys(words))
         number = {word: n for n, word in enumerate(kinds)}
@@ -151,7 +151,7 @@ class TokenPattern(SourceKind):
         return goes[p + 1][place + 1] or (again and goes[P + 1 + p][place + 1])
 
     def _ways(self, fits: Sequence[Sequence[bool]], T: int) -> list[list[bool]]:
-        """Return (2 P + 1, T + 1) whether the pattern can match from part p and a token on; row P is the end.
+        """Return (2 P + 1, T + 1) whether parts p.. match from token t; rows P + 1 + p: p has matched once already.
 
         Row P + 1 + p is for a repeatable part that has taken a token already.
         """
@@ -182,7 +182,7 @@ def word_shape(word: str) -> str:
 
 
 def _part(part: object, number: int) -> Token:
-    """Return a part of a pattern as a `Token`; raise ConfigError, with its number, if it is invalid."""
+    """Return a part of a pattern, a table or `Token`, as a `Token`; ConfigError, with its number, if it is invalid."""
     if isinstance(part, Token):
         return part
     if not isinstance(part, Mapping):

@@ -31,7 +31,7 @@ AggregatorChoice: TypeAlias = Settings | FitVotes
 def fit_votes(
     docs: Sequence[Document], choice: AggregatorChoice | None, *, embedder: Embedder | None = None
 ) -> LabelVotes:  # fmt: skip
-    """Fit an aggregator (default MultiHMM) to votes; return a function that labels documents; errors if unfit.
+    """Fit an aggregator (default MultiHMM), and return it; DataError without votes, ConfigError for a wrong choice.
 
     A conditional HMM reads words through the embedder; None loads the packaged one.
     """

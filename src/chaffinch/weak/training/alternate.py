@@ -116,7 +116,7 @@ def alternate(
     how: Recipe | Published | None = None, dev: Sequence[Document] = (), sources: Sequence[Source] = (),
     watch: Watch | None = None,
 ) -> Alternated:  # fmt: skip
-    """Train a tagger without gold: aggregate the sources' votes, train students on them, alternate; return both.
+    """Train a tagger without gold: aggregate votes, train students on them; return documents, tagger and estimates.
 
     `docs` have a layer "source:NAME" for every source. The aggregator defaults to `MultiHMM()`; a custom one is a
     function from documents to a function of documents and a layer name. Of a pair of students both learn: the spans are
@@ -139,7 +139,7 @@ def _recipe(
     docs: list[Document], aggregator: AggregatorChoice | None, student: Student | None, how: Recipe,
     dev: list[Document], sources: Sequence[Source], steps: Checkpoints,
 ) -> Alternated:  # fmt: skip
-    """Aggregate votes, propagate labels, cross-fit students, choose the threshold; DataError if no span is labelled."""
+    """Run our recipe: aggregate votes, propagate labels, cross-fit students, set the threshold; DataError: no span."""
     fitted = fit_step(docs, aggregator, how.embedder, steps, Step("votes"))
     labelled = fitted(docs, KIND)
     text = text_sources.learn(labelled, KIND)
@@ -172,7 +172,7 @@ def _outlook(docs: Sequence[Document], aggregator: AggregatorChoice | None) -> O
 
 
 def _best_threshold(tagger: WeakTagger, dev: Sequence[Document]) -> float:
-    """Return the best threshold on dev documents, of equals the nearest to the default; the default if gold is rare."""
+    """Return the threshold of best F1 on dev, of equals the nearest to the default; the default with little gold."""
     gold = [doc.layer("gold") for doc in dev]
     if sum(map(len, gold)) < FEW:
         return THRESHOLD

@@ -45,7 +45,7 @@ class Checkpoints:
     def of(
         cls, folder: str | Path | None, tell: Callable[[Step], None] | None, print_: Callable[[], str]
     ) -> Checkpoints:  # fmt: skip
-        """Open or make a folder of checkpoints; raise ConfigError if it holds anything but those of the same run.
+        """Open or make the folder of a run's checkpoints; ConfigError if it holds another run or other files.
 
         `print_` returns the fingerprint of the run; it is called only if there is a folder.
         """
@@ -78,7 +78,7 @@ class Checkpoints:
         return made
 
     def load_or_make_facts(self, step: Step, make: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], bool]:
-        """Load a step's plain data, or make and save it; return it and whether it is new. It reports nothing."""
+        """Load a step's JSON data, or make and save it; return (data, whether it was made now). It reports nothing."""
         path = None if self.place is None else self.place / (step.file + ".json")
         if path is not None and path.is_file():
             return _read(path), False
@@ -88,7 +88,7 @@ class Checkpoints:
         return made, True
 
     def report(self, step: Step) -> None:
-        """Call the callback for a finished step."""
+        """Call the callback, if there is one, with a finished step."""
         if self.tell is not None:
             self.tell(step)
 
@@ -140,7 +140,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, facts: Mapping[str, Any]) -> None:
-    """Write facts as JSON to a file, atomically."""
+    """Write facts as JSON to a file, whole or not at all."""
     beside = path.with_name(f".{path.name}")
     beside.write_text(json.dumps(facts))
     beside.replace(path)

@@ -43,7 +43,7 @@ class Network:
         return np.concatenate([tags[:, :1], tags[:, 1::2] + tags[:, 2::2]], axis=1).astype(np.float64)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all weights, for a model file."""
+        """Return {name: array} of all weights, for a model file."""
         return {name: getattr(self, name) for name in _NAMES}
 
     @classmethod
@@ -80,7 +80,7 @@ class _Adam:
 def learn(
     rows: Sequence[NDArray[np.floating]], tags: Sequence[NDArray[np.int64]], labels: int, *, seed: int = 0
 ) -> Network:
-    """Train a network on embeddings (T, D) and tags (T,) of documents; most tokens far from any span are left out."""
+    """Train a network on embeddings (T, D) and tags (T,) of documents; most tokens far from spans are skipped."""
     rng = np.random.default_rng(seed)
     chosen = [_choose_tokens(doc_tags, rng) for doc_tags in tags]
     x = np.concatenate([doc_rows[pick] for doc_rows, pick in zip(rows, chosen, strict=True)]).astype(np.float32)
@@ -106,7 +106,7 @@ def learn(
 
 
 def _slopes(weights: Sequence[Singles], x: Singles, y: NDArray[np.int64], kept: Singles) -> list[Singles]:
-    """Return gradients of mean cross-entropy plus weight decay, by weight; `kept` scales hidden units, 0 drops."""
+    """Return the gradients of mean cross-entropy plus weight decay, one per weight; `kept` (N, H): dropout mask."""
     into, lift, out, shift = weights
     hidden = np.maximum(x @ into + lift, 0.0) * kept
     error = _softmax(hidden @ out + shift)

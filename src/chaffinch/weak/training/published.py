@@ -32,7 +32,7 @@ def run_published(
     docs: list[Document], aggregator: AggregatorChoice | None, student: Student | None, how: Published,
     dev: list[Document], sources: Sequence[Source], steps: Checkpoints,
 ) -> Alternated:  # fmt: skip
-    """Run the loops of the published method; return the best loop on dev documents, else the last; or ConfigError."""
+    """Run the published loops; return the loop best on dev, else the last; ConfigError if a source is `student`."""
     if SOURCE + STUDENT in {name for doc in docs for name in doc.layers}:
         raise ConfigError(f"a source is called {STUDENT!r}, a name reserved for the student; rename it")
     votes = _Votes(docs, aggregator, steps, how.loops)
@@ -63,7 +63,7 @@ class _Votes:
         self.fitted: LabelVotes
 
     def join(self, number: int, students: Students | None) -> None:
-        """Fit the aggregator of loop `number`, with the students as one more source, unless it is fitted already."""
+        """Fit the aggregator of loop `number` to the votes, with the students as one more source, unless it is done."""
         if number != self.number:
             self.voted = self.docs if students is None else add_student_votes(self.docs, students)
             self.fitted = fit_step(
@@ -100,7 +100,7 @@ class _Lesson:
 
 
 def add_student_votes(docs: Sequence[Document], students: Students) -> list[Document]:
-    """Return the documents with the students as one more source."""
+    """Return the documents with the students' answers as votes of one more source."""
     return with_student(docs, students(docs), students.names)
 
 
@@ -117,7 +117,7 @@ def _train_student(labelled: Sequence[Document], config: Config, last: Tagger | 
 
 
 def _turn(votes: _Votes, loop: int, students: Students, dev: Sequence[Document]) -> Turn:
-    """Score a loop's aggregator and students on dev, or load the scores; None without dev; report a new step."""
+    """Return a loop's dev F1 of aggregator and students, computed or loaded; no scores without dev; report if new."""
     step = Step("loop", loop, votes.loops)
 
     def make() -> dict[str, float | int | None]:

@@ -15,7 +15,7 @@ from chaffinch.text import Document, Soft, Span
 
 
 def as_tags(doc: Document, spans: Sequence[Span], chances: Floats, names: Sequence[str]) -> Soft:
-    """Return soft tags (B-, I-, O) from spans and probabilities (T, 1 + L) of O and labels.
+    """Return soft IOB2 tags (T, 1 + 2L) from probabilities (T, 1 + L) of O and labels; spans say where B- is sure.
 
     A span begins at its first token. At other tokens, the share of the begin tag is the probability that the token
     before has another label.
@@ -33,7 +33,7 @@ def as_tags(doc: Document, spans: Sequence[Span], chances: Floats, names: Sequen
 
 
 def one_hot_tags(doc: Document, layer: str, names: Sequence[str]) -> Soft:
-    """Return the tags of the spans of a layer as a soft layer with probability 1."""
+    """Return the IOB2 tags of a layer's spans as soft labels of probability 1."""
     labels = Labels(tuple(names), "IOB2")
     out = np.zeros((len(doc.tokens), len(labels.tags)))
     out[:, 0] = 1.0

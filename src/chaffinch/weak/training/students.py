@@ -61,7 +61,7 @@ class Plan:
     seed: int = 0
 
     def last(self, others: int) -> Config | None:
-        """Return the config of the stacked student, which may read the layers of `others` students; None if none."""
+        """Return the settings of the second student, which if stacked reads layers of `others` students; or None."""
         first, *rest = configs_of(self.student)
         if not rest and not self.stacked:
             return None
@@ -84,11 +84,11 @@ class Students:
 
     @property
     def taggers(self) -> tuple[Tagger, ...]:
-        """Return the first tagger, and the stacked one if there is one."""
+        """Return the first tagger, and the second if there is one."""
         return (self.first,) if self.last is None else (self.first, self.last)
 
     def __call__(self, docs: Sequence[Document]) -> list[Answer]:
-        """Return per document the spans of the last student, and the mean probabilities of all students."""
+        """Return each document's spans by the last student, and the mean probabilities of all students."""
         found = [read(self.first, docs, self.names)]
         if self.network is not None and self.embedder is not None:
             found.append([_by_network(self.network, self.embedder(doc)) for doc in docs])
@@ -150,12 +150,12 @@ class _Lessons:
         return cls(layer, names, plan, Resources(clusters.learn(docs)) if useful else None, steps)
 
     def fit(self, docs: Sequence[Document], config: Config, step: Step) -> Tagger:
-        """Load or train a student on all these documents."""
+        """Train a student on all these documents, or load it from the step's checkpoint."""
         resources = self.resources if _reads_layers(config) else None
         return load_or_train(self.steps, step, lambda: train(docs, config, layer=self.layer, resources=resources))
 
     def cross_fit(self, docs: Sequence[Document], config: Config, name: str) -> list[Answer]:
-        """Return predictions of students with those settings for documents that they were not trained on."""
+        """Return an answer per document, by students with these settings that were trained on other patients."""
 
         def teach(part: list[Document], number: int, total: int) -> Reader:
             """Train a student on a fold's training part; return its reader, which finds nothing if that has no span."""
@@ -212,7 +212,7 @@ def require_complete(tagger: Tagger) -> Tagger:
 def cross_fit(
     docs: Sequence[Document], fit: Callable[[list[Document], int, int], Reader], *, folds: int, seed: int, labels: int
 ) -> list[Answer]:
-    """Return predictions for documents by students trained on other patients, in the given order.
+    """Return an answer per document, in order, by `fit` on the folds of other patients; empty for a lone patient.
 
     `fit` gets the training documents, the number of the fold, from 1, and the number of folds. With a single patient
     nothing is predicted: every token is O.
@@ -240,12 +240,12 @@ def read(tagger: Tagger, docs: Sequence[Document], names: Sequence[str]) -> list
 
 
 def columns(number: int) -> tuple[str, str]:
-    """Return the names of the two layers that show the predictions of student `number` to a stacked student."""
+    """Return the names of two layers, at the token and elsewhere, that show student `number` to a stacked one."""
     return f"student{number}:own", f"student{number}:elsewhere"
 
 
 def with_columns(docs: Sequence[Document], found: Sequence[Sequence[Answer]]) -> list[Document]:
-    """Return the documents with two layers for every student, as features of the stacked student.
+    """Return the documents with two layers for each student's answers, as features of the stacked student.
 
     One span per token: the most probable label with its binned probability, and the binned mean probability that the
     same word, elsewhere in the document, is in a span. Tokens below the first bin have none.
@@ -260,7 +260,7 @@ def with_columns(docs: Sequence[Document], found: Sequence[Sequence[Answer]]) ->
 
 
 def _columns(doc: Document, chances: Floats) -> tuple[list[Span], list[Span]]:
-    """Return the spans of both feature layers: binned probabilities at each token, and of the same word elsewhere."""
+    """Return spans of two feature layers: label and binned probability of each token; of its word at other places."""
     inside = 1.0 - chances[:, 0]
     label = chances[:, 1:].argmax(axis=1)
     numbers: dict[str, int] = {}
@@ -276,7 +276,7 @@ def _columns(doc: Document, chances: Floats) -> tuple[list[Span], list[Span]]:
 
 
 def _average(last: Sequence[Answer], found: Sequence[Sequence[Answer]]) -> list[Answer]:
-    """Return the answers of `last` with the mean probabilities of the students in `found`."""
+    """Return the spans of `last` with the mean probabilities of all students in `found`, by document."""
     return [
         Answer(answer.spans, np.mean([other.chances for other in answers], axis=0))
         for answer, *answers in zip(last, *found, strict=True)

@@ -85,7 +85,7 @@ def check_names(request: types.DeidentifyRequest, policy: Policy) -> None:
 
 
 def units_of(documents: Sequence[types.InputDocument], *, is_keyed: bool) -> list[Unit]:
-    """Return documents as units of a job; unless a secret makes results depend on them, with ids and patients of ours.
+    """Return each document as a unit to release; without a secret, ids and patients get a prefix unique to the call.
 
     Documents of two requests that are released together must not be taken for those of one patient.
     """

@@ -26,7 +26,7 @@ def check_sizes(documents: Sequence[InputDocument | VotedDocument | EntityDocume
 
 
 def make_documents(documents: Iterable[InputDocument]) -> list[Document]:
-    """Return documents with ids and patients that no other request has, for work that depends on neither."""
+    """Return documents whose ids and patients carry a new request number, so that no other request has the same."""
     request = next(_numbers)
     made = []
     for number, each in enumerate(documents):
@@ -36,12 +36,12 @@ def make_documents(documents: Iterable[InputDocument]) -> list[Document]:
 
 
 def make_spans(spans: Iterable[InputSpan]) -> list[Span]:
-    """Return the spans of a request as Span values."""
+    """Convert the spans of a request to Span values, with start, end and label."""
     return [Span(each.start, each.end, each.label) for each in spans]
 
 
 def found_spans(spans: Iterable[Span]) -> list[FoundSpan]:
-    """Return Span values as the spans of an answer."""
+    """Convert Span values to the spans of an answer, with score and source."""
     return [
         FoundSpan(start=each.start, end=each.end, label=each.label, score=float(each.score), source=each.source)
         for each in spans

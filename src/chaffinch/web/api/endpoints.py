@@ -96,7 +96,7 @@ def _whole_numbers(value: Any) -> Any:
 
 
 def describe_misfit(message: str) -> str:
-    """Return the JSON decoder's error message without names and values that the client sent.
+    """Return the JSON decoder's error message with its place, without names and values that the client sent.
 
     >>> describe_misfit("Object contains unknown field `Penn` - at `$.documents[0]`")
     'Object contains unknown field - at `$.documents[0]`'

@@ -86,7 +86,7 @@ class Engine:
                 list(model.annotate([note.with_layer("gold", spans)]))
 
     def detector(self, name: str | None) -> HybridDetector:
-        """Return the loaded detector of this name, the first one for None; raise Problem if there is none."""
+        """Return the detector of this name, the default one for None; raise Problem if no detector has the name."""
         found: HybridDetector = self._model(name or self.default_detector, (HybridDetector,), "finds no identifiers")
         return found
 
@@ -150,7 +150,7 @@ def _refuse_name(what: str, known: Iterable[str]) -> Problem:
 
 
 def _load_model(path: str, settings: EngineSettings) -> Any:
-    """Load a model; a detector with the recall asked for, reading a patient's notes together."""
+    """Load the model at a path: one for de-identification as a detector that reads a patient's notes together."""
     if bundle.read_manifest(path).kind != "deid":
         return load(path)
     return detector(path, recall=settings.recall, by_patient=True, fast=settings.fast)

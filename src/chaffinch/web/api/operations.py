@@ -127,7 +127,7 @@ def with_recall(find: HybridDetector, recall: float | None) -> HybridDetector:
 
 
 def _document_with_votes(document: types.VotedDocument, number: int) -> Document:
-    """Return a request's document with a layer of votes per source."""
+    """Return a request's document with a layer `source:NAME` of votes for each source; its id is the number."""
     layers = {f"source:{name}": make_spans(votes) for name, votes in document.votes.items()}
     return Document.make(document.text, id=str(number), layers=layers)
 
@@ -148,7 +148,7 @@ def _span_answer(
     documents: Sequence[types.InputDocument | types.VotedDocument],
     spans: Sequence[list[types.FoundSpan]],
 ) -> types.SpanAnswer:
-    """Return the answer with the spans of each document."""
+    """Return the answer of a model: each document's id with its row of spans."""
     found = [types.SpanDocument(id=each.id, spans=row) for each, row in zip(documents, spans, strict=True)]
     return types.SpanAnswer(model=model, documents=found)
 

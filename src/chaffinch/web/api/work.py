@@ -49,7 +49,7 @@ class _Waiting:
     future: asyncio.Future[Any]
 
     def finish(self, result: Any) -> None:
-        """Hand the result, or the error, to who waits for it; nobody may."""
+        """Give the result, or the error, to the request that waits, from the worker thread through its event loop."""
         self.loop.call_soon_threadsafe(self._settle, result)
 
     def _settle(self, result: Any) -> None:
@@ -109,7 +109,7 @@ class WorkQueue:
             raise Problem(503, "too_slow", text, {"retry-after": str(self._advice())}) from None
 
     def _advice(self) -> int:
-        """Return the seconds after which a refused client should try again."""
+        """Return the seconds until a refused client should retry: those to work off the queue, within limits."""
         return max(1, min(_LONGEST_ADVICE, math.ceil(self._characters / self._rate)))
 
     def _work_off(self) -> None:
@@ -127,7 +127,7 @@ class WorkQueue:
             self._rate = 0.8 * self._rate + 0.2 * (characters + 1) / max(time.perf_counter() - started, 1e-6)
 
     def _take(self) -> list[_Waiting]:
-        """Take the first work still waited for, and later ones of its key that fit and share no patient."""
+        """Remove and return the first work still waited for, and others of its key that fit and share no patient."""
         kept: deque[_Waiting] = deque()
         taken: list[_Waiting] = []
         patients: set[str] = set()
@@ -153,7 +153,7 @@ class WorkQueue:
 
 
 def _run(together: Sequence[_Waiting]) -> None:
-    """Run works in one call and finish each; if the call fails, run each alone, so that only its client gets it."""
+    """Run works in one call and hand out the results; if it fails, run each alone, so that each gets its own error."""
     if not together:
         return
     try:

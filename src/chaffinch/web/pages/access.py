@@ -79,7 +79,7 @@ class Door:
     proxy: Proxy | None = None
 
     async def admit(self, connection: HTTPConnection, _settings: ServerSettings) -> None:
-        """Raise Problem unless the request has a session that is not idle; the session goes with the request."""
+        """Raise Problem 401 unless the request has a session that is not idle; else attach the session to its state."""
         session = await run_in_threadpool(self.session, connection.headers, connection.cookies)
         if session is None:
             raise Problem(401, "no_session", "log in first")
@@ -88,7 +88,7 @@ class Door:
         connection.state.session = session
 
     def session(self, headers: Mapping[str, str], cookies: Mapping[str, str], *, touch: bool = True) -> Session | None:
-        """Return the session of a request, by the proxy's header if there is a proxy, else by cookie; None if none."""
+        """Return the request's session by proxy header or else cookie, or None; `touch`: the user is active."""
         if self.proxy is not None:
             return self._proxy_session(self.proxy, headers)
         cookie = cookies.get(COOKIE)
@@ -98,7 +98,7 @@ class Door:
         return users.find_session(self.desk.project.database, cookie, idle_seconds=idle, touch=touch)
 
     def _proxy_session(self, proxy: Proxy, headers: Mapping[str, str]) -> Session | None:
-        """Return the session of the user whom the proxy names; None unless the proxy shows its secret."""
+        """Return a session for the user whom the proxy names; None if its secret is wrong or the user unknown."""
         if not users.same_token(headers.get(PROXY_SECRET, ""), proxy.secret):
             return None
         name = headers.get(proxy.header, "")
@@ -109,7 +109,7 @@ class Door:
         return Session(user, self.desk.project.database.digest("proxy", user.name), "")
 
     def enter(self, user: User, how: str, *, is_tls: bool) -> Response:
-        """Begin a session, set its cookie, and redirect the browser to the first page."""
+        """Begin a session, and return a redirect to the first page that sets its cookie."""
         cookie = users.begin_session(self.desk.project.database, user, how)
         response = RedirectResponse("/", 303)
         response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=is_tls, path="/")

@@ -52,7 +52,7 @@ class _JudgePages:
         """Return the page of a note whose readers differ, with all differences and what is settled of them."""
         case = judging.open_case(self.desk, user, number_of(request))
         text = case.note.document.text
-        rows = [_row(text, one) for one in case.differences]
+        rows = [_difference_row(text, one) for one in case.differences]
         settled = {key: msgspec.to_builtins(one) for key, one in case.settled.items()}
         message = {
             "number": case.note.number,
@@ -67,19 +67,19 @@ class _JudgePages:
         )  # fmt: skip
 
     def settle(self, request: Request, user: User, body: bytes) -> Any:
-        """Store the adjudicator's decision on a difference; answer with how many are left."""
+        """Store the adjudicator's decision on a difference; answer with how many differences are left."""
         message = wire.decode(body, wire.SettleMessage)
         return {"left": judging.settle_difference(self.desk, user, number_of(request), message.settlement)}
 
     def close(self, request: Request, user: User, body: bytes) -> Any:
-        """Close the case, and answer with the number of the next."""
+        """Close the case of a note; answer with the number of the next waiting note, or None."""
         judging.close_case(self.desk, user, number_of(request))
         waiting = judging.cases(self.desk, user)
         return {"next": waiting[0][0] if waiting else None}
 
 
-def _row(text: str, difference: Difference) -> dict[str, Any]:
-    """Return a difference for the page: the words around it, and each side as pieces of text, some of them marked."""
+def _difference_row(text: str, difference: Difference) -> dict[str, Any]:
+    """Return {key, start, end, sides} of a difference; each side is (text, label) pieces, with some text around it."""
     begin, end = max(0, difference.start - _AROUND), min(len(text), difference.end + _AROUND)
     sides = [_pieces(text, begin, end, marks) for marks in (difference.first, difference.second)]
     return {"key": difference.key, "start": difference.start, "end": difference.end, "sides": sides}

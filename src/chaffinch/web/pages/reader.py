@@ -44,7 +44,7 @@ def routes(desk: Desk) -> tuple[list[BaseRoute], list[BaseRoute]]:
 
 
 def queue_page(desk: Desk, request: Request, user: User) -> Response:
-    """Return a reader's queue, or only its table if a filter was changed."""
+    """Return the page of a reader's tasks by the query's status and category; its table alone for htmx."""
     status = request.query_params.get("status", "open")
     category = request.query_params.get("category", "")
     status = status if status in ("open", "done", "all") else "open"
@@ -97,7 +97,7 @@ class _ReaderPages:
         return wire.task_message(self.desk, opened, {"names": names, "others": others, "next": following})
 
     def save(self, request: Request, user: User, body: bytes) -> Any:
-        """Store the reader's edits, and answer with what was stored."""
+        """Store the reader's edits; answer with their ids, the newest edit's number and edits made elsewhere."""
         message = wire.decode(body, wire.EditsMessage)
         saved = reading.save_edits(
             self.desk, user, number_of(request), message.edits, head=message.head, seconds=message.seconds
@@ -112,18 +112,18 @@ class _ReaderPages:
         return {"next": following, "after": following and reading.next_task(self.desk, user, but=following)}
 
     def reopen(self, request: Request, user: User, body: bytes) -> Any:
-        """Open a task again that was done."""
+        """Open a task again that was done; answer with an empty object."""
         reading.reopen_task(self.desk, user, number_of(request))
         return {}
 
     def identical(self, request: Request, user: User, body: bytes) -> Any:
-        """Answer with how often the same words occur unmarked in the reader's other notes."""
+        """Answer with how often a stretch's words are unmarked in the reader's other notes, by patient and project."""
         place = wire.decode(body, wire.StretchMessage)
         counts = reading.count_identical(self.desk, user, number_of(request), place.start, place.end)
         return {scope: asdict(count) for scope, count in counts.items()}
 
     def apply(self, request: Request, user: User, body: bytes) -> Any:
-        """Suggest a mark wherever its words occur unmarked in the reader's other notes."""
+        """Suggest a mark wherever its words occur unmarked in the reader's other notes; answer with how often."""
         message = wire.decode(body, wire.ApplyMessage)
         count = reading.apply_identical(
             self.desk, user, number_of(request), message.mark, scope=message.scope, batch=message.id
@@ -136,6 +136,6 @@ class _ReaderPages:
         return asdict(explain_stretch(self.desk, user, number_of(request), place.start, place.end))
 
     def preview(self, request: Request, user: User, body: bytes) -> Any:
-        """Answer with the replacement that a release would write for each mark."""
+        """Answer with start, end and new text of each replacement that a release would write for the marks."""
         opened = reading.open_task(self.desk, user, number_of(request))
         return {"places": preview(self.desk, user, opened.note, opened.marks)}

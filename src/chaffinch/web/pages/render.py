@@ -50,7 +50,7 @@ def embed(value: object) -> str:
 
 
 def format_seconds(seconds: float | None) -> str:
-    """Return a duration as minutes and seconds.
+    """Return a duration as minutes and seconds, like 3:07; a dash for None.
 
     >>> format_seconds(83)
     '1:23'
@@ -77,7 +77,7 @@ def static_files() -> dict[str, bytes]:
 
 @cache
 def static_hash() -> str:
-    """Return a hash of all static files, the part of their address that changes with them."""
+    """Return the first 16 hex digits of a hash of all static files, a part of their address that changes with them."""
     whole = hashlib.sha256()
     for name, content in static_files().items():
         whole.update(name.encode() + b"\0" + hashlib.sha256(content).digest())

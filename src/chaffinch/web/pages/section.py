@@ -52,12 +52,12 @@ def review_sections(door: Door, settings: ServerSettings) -> list[Section]:
     return [
         Section("pages", ("/",), pages, opened, door.admit, _error_page, lifespan),
         Section("messages", ("/review",), [*reader_messages, *judge_messages], admit=door.admit),
-        Section("static", ("/static",), [Route("/static/{hash}/{name:path}", static_file)], admit=_everybody),
+        Section("static", ("/static",), [Route("/static/{hash}/{name:path}", static_file)], admit=_admit_everybody),
     ]
 
 
-def _everybody(_connection: object, _settings: ServerSettings) -> None:
-    """Let everybody have static files: they hold nothing of a project."""
+def _admit_everybody(_connection: object, _settings: ServerSettings) -> None:
+    """Admit every request for static files by doing nothing: they hold nothing of a project."""
 
 
 def _home(desk: Desk) -> Callable[[Request, User], Response]:

@@ -57,7 +57,7 @@ class _StewardPages:
         self.desk = desk
 
     def _common(self, request: Request, user: User) -> dict[str, Any]:
-        """Return the values that all pages of the steward need."""
+        """Return the values that all pages of the steward need: user, CSRF token, project's name, idle minutes."""
         config = self.desk.project.config
         csrf = request.state.session.csrf
         return {"user": user, "csrf": csrf, "project": config.name, "idle": config.idle_minutes}
@@ -76,7 +76,7 @@ class _StewardPages:
         )
 
     def agreement(self, request: Request, user: User) -> Response:
-        """Return the page of the agreement between readers, by pair and category."""
+        """Return the page of agreement between readers, by pair and category; Forbidden for readers."""
         require(user, "steward", "auditor", "adjudicator")
         pairs = judging.agreement(self.desk)
         rows = [
@@ -89,7 +89,7 @@ class _StewardPages:
         return page("agreement", rows=rows, **self._common(request, user))
 
     def audit(self, request: Request, user: User) -> Response:
-        """Check the audit trail, and return the page of its last entries."""
+        """Check the audit trail, and return the page of its last entries; only stewards and auditors."""
         require(user, "steward", "auditor")
         database = self.desk.project.database
         with database.read() as connection:
@@ -99,7 +99,7 @@ class _StewardPages:
         return page("audit", lines=shown_lines, entries=entries, last=last, **self._common(request, user))
 
     def audit_file(self, request: Request, user: User) -> Response:
-        """Return the whole audit trail as JSON lines."""
+        """Return the whole audit trail as a JSON-lines download; only stewards and auditors."""
         require(user, "steward", "auditor")
         with self.desk.project.database.read() as connection:
             content = b"".join(msgspec.json.encode(line) + b"\n" for line in trail.lines(connection))
@@ -126,12 +126,12 @@ class _StewardPages:
         return RedirectResponse("/?did=user", 303)
 
     def assign(self, request: Request, user: User, form: Form) -> Response:
-        """Assign free notes to readers, and return the progress page."""
+        """Assign free notes to readers, and redirect to the progress page."""
         judging.assign_notes(self.desk, user)
         return RedirectResponse("/?did=assign", 303)
 
     def release(self, request: Request, user: User, form: Form) -> Response:
-        """Release the reviewed notes to released/NAME.jsonl, and return the progress page; only stewards."""
+        """Write released/NAME.jsonl, and return the progress page; ConfigError for a bad name; only stewards."""
         name = form.get("name", "")
         if not _NAME.fullmatch(name):
             raise ConfigError("the name of a release has letters, digits, hyphens and underscores, 61 at most")

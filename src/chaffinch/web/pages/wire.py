@@ -80,14 +80,14 @@ def task_message(desk: Desk, opened: OpenTask, beside: dict[str, Any]) -> dict[s
 
 
 def token_gaps(note: StoredNote) -> list[int]:
-    """Return the tokens as blanks before each and its length, in turn: half the size of offsets."""
+    """Return two numbers per token, in one flat list: characters since the token before it, and its length."""
     flat = note.document.tokens.ravel()
     gaps: list[int] = np.diff(flat, prepend=0).tolist()
     return gaps
 
 
 def label_rows(desk: Desk, note: StoredNote) -> list[dict[str, str]]:
-    """Return the types of the project with their categories; the first nine have the keys 1 to 9."""
+    """Return {name, category, key} of the project's types, then of the note's other ones; the first nine have keys."""
     names = list(desk.project.config.labels)
     names += sorted({mark.label for mark in note.suggestions} - set(names))
     keys = {name: str(number) for number, name in enumerate(names[:9], start=1)}

@@ -46,7 +46,7 @@ class AdHocRecognizer:
     context: tuple[str, ...] = field(repr=False)
 
     def find(self, text: str, context: Sequence[str]) -> Iterator[Match]:
-        """Yield the matches in a text; context words before a match raise its score."""
+        """Yield the patterns' matches in a text; a context word before a match raises its score."""
         wanted = [word.lower() for word in (*self.context, *context)]
         for name, source, score, compiled in self.patterns:
             for found in compiled.finditer(text):
@@ -58,7 +58,7 @@ class AdHocRecognizer:
 
 
 def _context_word(text: str, start: int, wanted: Sequence[str]) -> str:
-    """Return the first wanted word that is part of one of the words before a match; empty if there is none."""
+    """Return the first wanted word that is part of a word shortly before `start`; "" if there is none."""
     if not wanted:
         return ""
     before = [word.lower() for word in _WORD.findall(text[max(0, start - 200) : start])[-_CONTEXT_WORDS:]]
@@ -71,11 +71,11 @@ def read_recognizers(body: dict[str, Any], language: str) -> list[AdHocRecognize
     if len(given) > _MOST_RECOGNIZERS:
         raise refuse(f"a request has at most {_MOST_RECOGNIZERS} ad hoc recognizers", 400)
     flags = field_of(body, "regex_flags", int, DEFAULT_FLAGS)
-    made = [_read(each, flags) for each in given]
+    made = [_read_recognizer(each, flags) for each in given]
     return [each for each, raw in zip(made, given, strict=True) if raw.get("supported_language", "en") == language]
 
 
-def _read(given: Any, flags: int) -> AdHocRecognizer:
+def _read_recognizer(given: Any, flags: int) -> AdHocRecognizer:
     """Parse an ad-hoc recogniser, its patterns and deny list compiled; raise Problem 400 if it is malformed."""
     if not isinstance(given, dict):
         raise refuse("Failed to parse request. an ad hoc recognizer must be an object", 400)

@@ -44,7 +44,7 @@ class AnalyzeRequest:
     native: bool
 
     def allows(self, text: str) -> bool:
-        """Tell whether a found text is one that the client allows."""
+        """Tell whether a found text is in the request's allow list, or matches the list's pattern."""
         if self.allowed_pattern is not None:
             return self.allowed_pattern.search(text) is not None
         return text in self.allowed
@@ -93,13 +93,13 @@ async def analyze(do: Operations, body: dict[str, Any], *, native: bool) -> Any:
         found = await _explain_texts(do, documents)
     else:
         spans = await do.find_spans(documents, None, None)
-        found = [[_result(span) for span in row] for row in spans]
-    results = [_finish(request, text, rows) for text, rows in zip(request.texts, found, strict=True)]
+        found = [[_result_of_span(span) for span in row] for row in spans]
+    results = [_select_results(request, text, rows) for text, rows in zip(request.texts, found, strict=True)]
     return results if request.is_batch else results[0]
 
 
 async def _explain_texts(do: Operations, documents: Sequence[InputDocument]) -> list[list[dict[str, Any]]]:
-    """Return the results of texts with the reasons of the detector, in offsets and names alone."""
+    """Return each text's results by the default detector, each with its reasons; these hold no word of the text."""
     find = do.engine.detector(None)
     characters = check_sizes(documents, do.limits)
 
@@ -108,30 +108,30 @@ async def _explain_texts(do: Operations, documents: Sequence[InputDocument]) -> 
         return [[explain(Document.make(each.text, id="text"), find, features=False) for each in documents]]
 
     rows: list[list[Explanation]] = await do.queue.submit(Work(run, None, len(documents), characters))
-    return [[_with_reasons(why) for why in row] for row in rows]
+    return [[_explained_result(why) for why in row] for row in rows]
 
 
-def _with_reasons(why: Explanation) -> dict[str, Any]:
-    """Return a result with its explanation; the label is translated later."""
+def _explained_result(why: Explanation) -> dict[str, Any]:
+    """Return an explained span as a result with Presidio's explanation; the label is still ours."""
     pattern = next((voice.name for voice in why.voices if voice.kind == "pattern"), None)
     score = float(why.span.score)
     return {
-        **_bare(why.span.start, why.span.end, why.span.label, score),
-        "analysis_explanation": _reasons(RECOGNIZER, pattern, None, score, str(why)),
+        **_bare_result(why.span.start, why.span.end, why.span.label, score),
+        "analysis_explanation": _presidio_explanation(RECOGNIZER, pattern, None, score, str(why)),
     }
 
 
-def _result(span: FoundSpan) -> dict[str, Any]:
-    """Return a span of the detector as a result."""
-    return _bare(span.start, span.end, span.label, span.score)
+def _result_of_span(span: FoundSpan) -> dict[str, Any]:
+    """Convert a span of the detector to a result without reasons; the label is still ours."""
+    return _bare_result(span.start, span.end, span.label, span.score)
 
 
-def _bare(start: int, end: int, label: str, score: float) -> dict[str, Any]:
+def _bare_result(start: int, end: int, label: str, score: float) -> dict[str, Any]:
     """Return a result without reasons; its keys are sorted, as Presidio's are."""
     return {"analysis_explanation": None, "end": end, "entity_type": label, "score": score, "start": start}
 
 
-def _reasons(
+def _presidio_explanation(
     recognizer: str, name: str | None, pattern: str | None, score: float, words: str | None, context: str = "",
     original: float | None = None,
 ) -> dict[str, Any]:  # fmt: skip
@@ -151,13 +151,13 @@ def _reasons(
     }
 
 
-def _of_match(match: Match, *, with_decisions: bool) -> dict[str, Any]:
+def _result_of_match(match: Match, *, with_decisions: bool) -> dict[str, Any]:
     """Return a match of an ad hoc recogniser as a result, with its explanation if `with_decisions`."""
-    bare = _bare(match.start, match.end, match.entity_type, match.score)
+    bare = _bare_result(match.start, match.end, match.entity_type, match.score)
     if not with_decisions:
         return bare
     words = f"Detected by `{match.recognizer}` using pattern `{match.pattern_name}`"
-    reasons = _reasons(
+    reasons = _presidio_explanation(
         match.recognizer,
         match.pattern_name,
         match.pattern,
@@ -169,14 +169,14 @@ def _of_match(match: Match, *, with_decisions: bool) -> dict[str, Any]:
     return {**bare, "analysis_explanation": reasons}
 
 
-def _finish(request: AnalyzeRequest, text: str, found: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a text's results, ad hoc ones too, by type, threshold and allow list; surest first, none in another."""
+def _select_results(request: AnalyzeRequest, text: str, found: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return results and ad hoc matches that pass types, threshold and allow list; surest first, no nested ones."""
     results = [
         each if request.native else {**each, "entity_type": presidio_type(each["entity_type"])} for each in found
     ]
     for recognizer in request.recognizers:
         matches = recognizer.find(text, request.context)
-        results += [_of_match(match, with_decisions=request.with_decisions) for match in matches]
+        results += [_result_of_match(match, with_decisions=request.with_decisions) for match in matches]
     chosen = [
         each
         for each in results
@@ -190,7 +190,7 @@ def _finish(request: AnalyzeRequest, text: str, found: Iterable[dict[str, Any]])
 
 
 def _without_contained(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return results without those inside a surer one of their type."""
+    """Return results, given surest first, without those that lie inside an earlier one of their type."""
     kept: list[dict[str, Any]] = []
     furthest: dict[str, list[tuple[int, int]]] = {}
     for each in results:

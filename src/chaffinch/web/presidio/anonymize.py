@@ -46,7 +46,9 @@ def anonymize(engine: Engine, body: dict[str, Any]) -> dict[str, Any]:
     if given is None:
         raise refuse("Invalid input, request must contain analyzer results")
     text = _read_text(body)
-    found = sorted((_read_entity(each, needs_score=True) for each in _list(given)), key=lambda e: (e.start, e.end))
+    found = sorted(
+        (_read_entity(each, needs_score=True) for each in _check_results(given)), key=lambda e: (e.start, e.end)
+    )
     entities = _join_neighbours(text, _drop_contained(_merge_same_type(found)))
     chosen.setdefault(DEFAULT, Chosen("replace", {}))
     return _operate(text, entities, chosen, ANONYMIZERS, engine)
@@ -56,13 +58,13 @@ def deanonymize(engine: Engine, body: dict[str, Any]) -> dict[str, Any]:
     """Return {text, items}: encrypted parts decrypted, items last first; Problem if the body is malformed."""
     if not body:
         raise refuse("Invalid request json", 400)
-    entities = [_read_entity(each, needs_score=False) for each in _list(body.get("anonymizer_results") or [])]
+    entities = [_read_entity(each, needs_score=False) for each in _check_results(body.get("anonymizer_results") or [])]
     chosen = _read_operators(body.get("deanonymizers"))
     return _operate(_read_text(body), entities, chosen, DEANONYMIZERS, engine)
 
 
-def _list(value: Any) -> list[Any]:
-    """Return the value as a list of dicts; raise Problem if it is anything else."""
+def _check_results(value: Any) -> list[Any]:
+    """Return the value if it is a list of dicts; raise Problem if it is anything else."""
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise refuse("Invalid input, results must be an array of objects")
     return value

@@ -43,5 +43,5 @@ def strings_of(body: dict[str, Any], name: str) -> list[str]:
 
 
 def refuse(message: str, status: int = 422) -> Problem:
-    """Return a refusal in Presidio's words."""
+    """Return (not raise) a Problem with a message in Presidio's words; its status is 422 unless given."""
     return Problem(status, "invalid", message)

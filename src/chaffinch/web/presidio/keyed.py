@@ -38,12 +38,12 @@ class KeyedSpan:
 
 
 def replace_keyed(engine: Engine, text: str, spans: Sequence[KeyedSpan]) -> list[str]:
-    """Return the spans' new texts in order, drawn by each one's secret and patient; they must not overlap."""
+    """Return the surrogate or shifted date of each span, drawn by its secret and patient; spans must not overlap."""
     results: dict[int, str] = {}
-    for secret, patient in {_names(dict(span.parameters)) for span in spans}:
-        numbers = [n for n, span in enumerate(spans) if _names(dict(span.parameters)) == (secret, patient)]
+    for secret, patient in {_secret_and_patient(dict(span.parameters)) for span in spans}:
+        numbers = [n for n, span in enumerate(spans) if _secret_and_patient(dict(span.parameters)) == (secret, patient)]
         key = engine.secret(secret)
-        found = [_native(spans[n]) for n in numbers]
+        found = [_with_native_label(spans[n]) for n in numbers]
         doc = Document.make(text, id=patient, group=patient, layers={LAYER: found})
         release = Release(_POLICY, key)
         replaced = replace_identifiers(
@@ -56,7 +56,7 @@ def replace_keyed(engine: Engine, text: str, spans: Sequence[KeyedSpan]) -> list
     return [results[n] for n in range(len(spans))]
 
 
-def _names(parameters: dict[str, Any]) -> tuple[str, str]:
+def _secret_and_patient(parameters: dict[str, Any]) -> tuple[str, str]:
     """Return (secret's name, default if none; patient) of the parameters; raise Problem if there is no patient."""
     patient = field_of(parameters, "patient", str, "")
     if not patient:
@@ -64,8 +64,8 @@ def _names(parameters: dict[str, Any]) -> tuple[str, str]:
     return field_of(parameters, "secret", str, DEFAULT_SECRET), patient
 
 
-def _native(span: KeyedSpan) -> Span:
-    """Return the span with our label for its type; raise Problem if the operator shifts what is no date."""
+def _with_native_label(span: KeyedSpan) -> Span:
+    """Return the span with our label for its Presidio type; raise Problem if the operator shifts what is no date."""
     label = native_label(span.entity_type)
     if span.operator == "shift" and label != "DATE":
         raise refuse("shift moves dates, and this type is none; use surrogate")

@@ -40,7 +40,7 @@ def replace(_: str, entity_type: str, parameters: Mapping[str, Any]) -> str:
 
 
 def redact(_: str, _type: str, _parameters: Mapping[str, Any]) -> str:
-    """Return the empty string."""
+    """Return the empty string, whatever the text."""
     return ""
 
 
@@ -88,7 +88,7 @@ def _key(parameters: Mapping[str, Any]) -> bytes:
 
 
 def encrypt(text: str, _: str, parameters: Mapping[str, Any]) -> str:
-    """Return the text encrypted as Presidio does: AES in CBC mode, a random first vector, base64."""
+    """Return the text encrypted as Presidio does: AES-CBC, a random first vector, base64; Problem for a bad key."""
     key, vector = _key(parameters), os.urandom(_BLOCK)
     padder = padding.PKCS7(_BLOCK * 8).padder()
     encryptor = Cipher(algorithms.AES(key), modes.CBC(vector)).encryptor()

@@ -33,17 +33,17 @@ def presidio_section(do: Operations) -> Section:
         Route("/analyze", partial(_analyze, do), methods=["POST"]),
         Route("/recognizers", partial(_list_for_language, lambda _: [RECOGNIZER])),
         Route("/supportedentities", partial(_list_for_language, lambda native: all_types(native=native))),
-        Route("/anonymize", partial(_work, do, anonymize), methods=["POST"]),
-        Route("/deanonymize", partial(_work, do, deanonymize), methods=["POST"]),
-        Route("/anonymizers", partial(_list, operators)),
-        Route("/deanonymizers", partial(_list, sorted(DEANONYMIZERS))),
+        Route("/anonymize", partial(_answer_in_queue, do, anonymize), methods=["POST"]),
+        Route("/deanonymize", partial(_answer_in_queue, do, deanonymize), methods=["POST"]),
+        Route("/anonymizers", partial(_answer_list, operators)),
+        Route("/deanonymizers", partial(_answer_list, sorted(DEANONYMIZERS))),
     ]
     paths = tuple(route.path for route in routes)
-    return Section("presidio", paths, routes, frozenset({"/health"}), error_response=_error)
+    return Section("presidio", paths, routes, frozenset({"/health"}), error_response=_presidio_error)
 
 
-def _error(problem: Problem, _: str) -> Response:
-    """Return an error as Presidio words it; the id of the request is in a header."""
+def _presidio_error(problem: Problem, _: str) -> Response:
+    """Return a failed request's answer as Presidio words it: {"error": message}, with the Problem's status."""
     return answer({"error": problem.message}, problem.status, problem.headers)
 
 
@@ -61,7 +61,7 @@ def _wants_native(request: Request) -> bool:
 
 
 async def _analyze(do: Operations, request: Request) -> Response:
-    """Answer a request to Presidio's /analyze."""
+    """Answer a request to Presidio's /analyze: read its JSON body, and return the results as JSON."""
     return answer(await analyze(do, await read_object(request), native=_wants_native(request)))
 
 
@@ -72,12 +72,12 @@ async def _list_for_language(names: Callable[[bool], Sequence[str]], request: Re
     return answer(names(_wants_native(request)))
 
 
-async def _list(names: Sequence[str], _: Request) -> Response:
-    """Answer with a list of names."""
+async def _answer_list(names: Sequence[str], _: Request) -> Response:
+    """Answer any request with the given list of names."""
     return answer(names)
 
 
-async def _work(do: Operations, operate: Callable[[Any, dict[str, Any]], Any], request: Request) -> Response:
+async def _answer_in_queue(do: Operations, operate: Callable[[Any, dict[str, Any]], Any], request: Request) -> Response:
     """Run an operation on the request's JSON body in the work queue, and answer with its result."""
     body = await read_object(request)
 

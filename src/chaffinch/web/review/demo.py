@@ -20,7 +20,7 @@ _PATIENTS, _NOTES = 4, 3  # enough to see a queue, and few enough to read
 
 
 def demo_documents() -> list[Document]:
-    """Return invented notes, without their gold spans."""
+    """Return the demonstration's invented notes, the same each time, without their gold spans."""
     drawn = notes(_PATIENTS, _NOTES, seed=20, style="varied")
     return [Document.make(doc.text, id=doc.id, group=doc.group, meta=doc.meta) for doc in drawn]
 
@@ -28,7 +28,7 @@ def demo_documents() -> list[Document]:
 def make_demo(
     folder: Path, password: str, *, documents: Iterable[Document] | None = None, model: str | None = None
 ) -> Project:
-    """Create a project of invented notes in a folder: users, suggestions, assignments; its keys lie beside it.
+    """Create and return a project of invented notes with users, suggestions and assignments; its keys lie beside it.
 
     The rules alone find the suggestions unless a model is named, so that readers have something to add.
     """

@@ -43,7 +43,7 @@ class Imported:
 
 
 def import_notes(project: Project, notes: Iterable[NewNote], actor: str) -> Imported:
-    """Add notes to a project, some hundred in a transaction; notes that it has already are counted and left alone."""
+    """Add notes to a project, some hundred in a transaction, and count: added, known already, suggestions, no risk."""
     total = Imported()
     rows = iter(notes)
     while part := list(islice(rows, _PART)):
@@ -60,7 +60,7 @@ def import_notes(project: Project, notes: Iterable[NewNote], actor: str) -> Impo
 
 
 def detect_notes(documents: Iterable[Document], find: HybridDetector) -> Iterator[NewNote]:
-    """Yield notes with a detector's marks and the leaks it expects to miss; DataError if it fails on one."""
+    """Yield notes with a detector's marks and the misses that it expects; DataError if it fails on one."""
     for doc in detect_each(list(documents), find):
         if isinstance(doc, Exception):
             raise DataError("the detector failed on a note; nothing of this part was imported") from None
@@ -72,7 +72,7 @@ def detect_notes(documents: Iterable[Document], find: HybridDetector) -> Iterato
 
 
 def read_layer_notes(documents: Iterable[Document], layer: str | None) -> Iterator[NewNote]:
-    """Yield notes whose suggestions are the spans of a layer; their scores give the expected misses."""
+    """Yield notes with a layer's spans as suggestions, and as expected misses the sum of 1 - score over them."""
     for doc in documents:
         spans = doc.layer(layer)
         yield NewNote(doc, flatten(make_suggestions(_check_labels(spans))), sum(1 - span.score for span in spans))
@@ -119,7 +119,7 @@ def _rows(path: Path, *, needed: bool = True) -> Iterator[Mapping[str, Any]]:
 
 
 def _spans_of(places: Sequence[Sequence[Any]], length: int) -> list[Span]:
-    """Return the spans of the account's replacements; raise DataError if one does not fit the note's text."""
+    """Convert the replacements of a run's account to spans; raise DataError if one does not fit the note's length."""
     spans = [Span(int(start), int(end), str(label)) for start, end, label, *_ in places]
     if any(not 0 <= span.start < span.end <= length for span in spans):
         raise DataError("a replacement of the run does not fit its note; give the same input as deid run had")
@@ -127,7 +127,7 @@ def _spans_of(places: Sequence[Sequence[Any]], length: int) -> list[Span]:
 
 
 def _check_labels(spans: Sequence[Span]) -> Sequence[Span]:
-    """Return the spans; raise ConfigError for a label that no button could show."""
+    """Return the spans; raise ConfigError if a label is empty or too long for a button."""
     if any(not span.label.strip() or len(span.label) > LONGEST_LABEL for span in spans):
         raise ConfigError(f"a label of the layer is empty or has over {LONGEST_LABEL} characters; rename it first")
     return spans

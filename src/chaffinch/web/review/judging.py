@@ -97,7 +97,7 @@ class Progress:
 
 
 def assign_notes(desk: Desk, user: User) -> int:
-    """Assign free arms of notes to readers by quota, in reading order; return the number; DataError if too few."""
+    """Store reading tasks for free arms, by quota and reading order; return how many; DataError: too few readers."""
     require(user, "steward")
     config = desk.project.config
     with desk.project.database.change(user.name) as change:
@@ -120,7 +120,7 @@ def assign_notes(desk: Desk, user: User) -> int:
 
 
 def progress(desk: Desk) -> Progress:
-    """Return the state of all notes and the work of all readers; it shows no decision."""
+    """Return the state of each note and each reader's tasks, done ones, seconds and rate per hour; no decisions."""
     with desk.project.database.read() as connection:
         people = [one for one in list_users(connection) if one.role == "reader"]
         tasks = list_assignments(connection)
@@ -170,7 +170,7 @@ def note_states(desk: Desk, connection: Connection) -> dict[int, State]:
 
 
 def cases(desk: Desk, user: User) -> list[tuple[int, int]]:
-    """Return (note, differences) that wait for this adjudicator: not read by them, nor taken by another."""
+    """Return (note, number of differences) of notes to settle that this adjudicator has not read and nobody took."""
     require(user, "adjudicator")
     with desk.project.database.read() as connection:
         states = note_states(desk, connection)
@@ -184,7 +184,7 @@ def cases(desk: Desk, user: User) -> list[tuple[int, int]]:
 
 
 def open_case(desk: Desk, user: User, number: int) -> Case:
-    """Return a note whose readers differ, and take it if not taken; raise Forbidden if no differences are known."""
+    """Return a note's differences and settlements, and take it for this adjudicator; Forbidden if there are none."""
     require(user, "adjudicator")
     database = desk.project.database
     with database.read() as connection:
@@ -228,7 +228,7 @@ def close_case(desk: Desk, user: User, number: int) -> None:
 
 
 def agreement(desk: Desk) -> dict[tuple[str, str], Agreement]:
-    """Return the agreement of each pair of readers over the notes that both are done with."""
+    """Return {pair of readers' names: agreement} over the notes whose readers are all done."""
     pairs: dict[tuple[str, str], Agreement] = {}
     with desk.project.database.read() as connection:
         names = {one.id: one.name for one in list_users(connection)}
@@ -263,7 +263,7 @@ def list_closed_notes(desk: Desk, connection: Connection) -> Iterator[tuple[Stor
 
 
 def _two_readers(desk: Desk, connection: Connection, note: int) -> Sequence[tuple[Mark, ...]]:
-    """Return the marks of the two readers of a note, by arm."""
+    """Return the marks of each reader of a note, first arm first."""
     arms = [task for task in list_assignments(connection, note=note) if task.arm != ADJUDICATOR]
     return [desk.marks(connection, task) for task in sorted(arms, key=lambda task: task.arm)]
 

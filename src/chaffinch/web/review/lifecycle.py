@@ -48,7 +48,7 @@ class Checked:
 
 
 def check_project(project: Project) -> Checked:
-    """Check the audit trail, every decision against its entry, and every note; raise DataError if anything differs."""
+    """Check audit trail, decisions and notes; return their counts and the last hash; DataError if anything differs."""
     database = project.database
     with database.read() as connection:
         lines = list(trail.lines(connection))
@@ -106,7 +106,7 @@ def _lines(connection: Connection, config: ProjectConfig) -> Iterator[bytes]:
 
 
 def restore(backup: Path, folder: Path, key: Secret | None = None, *, database: str | None = None) -> Project:
-    """Make a project from a backup in a new folder, and check it; on any failure nothing is left.
+    """Make a project from a backup in a new folder, check it, and return it; after a failure nothing is left.
 
     `database` is the URL of another database than the one that the project had.
     """
@@ -168,7 +168,7 @@ def _decode(table: Table, row: list[Any]) -> dict[str, Any]:
 
 
 def purge(project: Project, *, audit: Path | None = None) -> int:
-    """Remove a project for good, after writing its audit trail if asked; return how many notes were removed."""
+    """Delete a project for good, after writing its audit trail to `audit` if given; return the number of notes."""
     with project.database.read() as connection:
         lines = list(trail.lines(connection))
         notes = len(list(connection.execute(select(schema.notes.c.id))))

@@ -32,27 +32,27 @@ class ReviewedMarks:
 
     @property
     def model_digest(self) -> str:
-        """Return a digest: there is no model."""
+        """Return a constant digest in place of a model's: people made the marks."""
         return hashlib.sha256(b"reviewed by people").hexdigest()
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """Return how many readers each note had."""
+        """Return {"readers": how many readers each note had} for the manifest."""
         return {"readers": self.readers}
 
     @property
     def digest(self) -> str:
-        """Return a digest of what decides the result beside the notes: nothing."""
+        """Return the constant digest of the model: nothing beside the notes decides the result."""
         return self.model_digest
 
     def __call__(self, documents: Sequence[Document]) -> Iterator[Document]:
-        """Yield the documents, each with its reviewed marks as the layer."""
+        """Yield the documents, each with its reviewed marks copied to the detector's layer."""
         for doc in documents:
             yield doc.with_layer(self.layer, doc.layer(REVIEWED))
 
 
 def with_marks(note: StoredNote, marks: Iterable[Mark]) -> Document:
-    """Return the document of a note with marks that people are certain of."""
+    """Return a note's document with the marks as spans of score 1 in the layer of reviewed marks."""
     spans = [Span(mark.start, mark.end, mark.label, 1.0, REVIEWED) for mark in marks]
     return note.document.with_layer(REVIEWED, spans)
 
@@ -68,7 +68,7 @@ def count_dates(desk: Desk, connection: Connection) -> Release:
 
 
 def preview(desk: Desk, user: User, note: StoredNote, marks: Sequence[Mark]) -> list[tuple[int, int, str]]:
-    """Return (start, end, new text) of each replacement as a note would be released; [] if it would be withheld.
+    """Return (start, end, new text) of each replacement a release would make in a note; [] if it would be withheld.
 
     The patient's other notes count with the reader's own marks, or with the suggestions where the reader has none.
     """

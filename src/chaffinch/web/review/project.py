@@ -121,7 +121,7 @@ class Project:
 
     @property
     def policy(self) -> Policy:
-        """Return the policy of the release."""
+        """Read and return the policy of the project's releases."""
         return Policy.read(_policy_path(self.folder, self.config.policy))
 
     def detector(self) -> HybridDetector:
@@ -129,7 +129,7 @@ class Project:
         return detector(None if self.config.model == RULES else self.config.model, by_patient=True)
 
     def release_settings(self) -> Release:
-        """Return how notes are released; raise ConfigError if the policy needs a secret and there is none."""
+        """Return policy, secret and date order of a release; ConfigError if a needed secret is missing."""
         path = self.config.secret_file
         secret = Secret.read(self.folder / path) if path else None
         order: Any = self.config.date_order
@@ -204,7 +204,7 @@ def find_key(folder: Path, config: ProjectConfig) -> Secret:
 
 
 def check_key_outside(folder: Path, key: Path) -> None:
-    """Raise ConfigError if a key is in the folder whose notes it opens: who copies one would have the other."""
+    """Raise ConfigError if a key lies in the project's folder: a copy of the folder would hold both."""
     if key.resolve().is_relative_to(folder.resolve()):
         raise ConfigError(
             f"the key {key.name} lies in the project's folder, which it should protect; move it elsewhere"
@@ -217,12 +217,12 @@ def _url(folder: Path, config: ProjectConfig) -> str:
 
 
 def _policy_path(folder: Path, name: str) -> str | Path:
-    """Return a policy's name, or its file as seen from the project's folder."""
+    """Return the policy's file if the project's folder has one of this name, else the name itself."""
     return folder / name if (folder / name).is_file() else name
 
 
 def _check_type(key: str, value: Any) -> Any:
-    """Return a value of the type that its key has; raise ConfigError if it is of another."""
+    """Return the value of a key, lists as tuples; raise ConfigError if it has a wrong type."""
     if key == "labels":
         if not isinstance(value, list) or not all(isinstance(label, str) for label in value):
             raise ConfigError("labels must be a list of types in quotes")

@@ -100,7 +100,7 @@ class Count:
 
 
 def reader_queue(desk: Desk, user: User, *, status: str = "open", category: str = "") -> list[QueueRow]:
-    """Return a reader's tasks in reading order: open ones, done ones or all, with marks of a category if asked."""
+    """Return a reader's tasks in reading order, filtered by status ("all" for any) and by a category of their marks."""
     require(user, "reader")
     with desk.project.database.read() as connection:
         tasks = {task.note: task for task in list_assignments(connection, user=user.id)}
@@ -119,14 +119,14 @@ def reader_queue(desk: Desk, user: User, *, status: str = "open", category: str 
 
 
 def _order(desk: Desk, connection: Connection, tasks: Iterable[int]) -> Sequence[Place]:
-    """Return the places of some notes in the queue of all notes."""
+    """Return the places of these notes in the reading order of all notes."""
     wanted = set(tasks)
     places = reading_order(waiting_notes(connection), desk.project.config.random)
     return [place for place in places if place.note in wanted]
 
 
 def next_task(desk: Desk, user: User, *, but: int | None = None) -> int | None:
-    """Return the first open task of a reader, where they left; `but` is one that is not meant."""
+    """Return the id of a reader's first open task in reading order other than `but`; None if there is none."""
     return next((row.task for row in reader_queue(desk, user) if row.task != but), None)
 
 
@@ -183,7 +183,7 @@ def read_other(desk: Desk, user: User, number: int, other: int) -> str:
 def save_edits(
     desk: Desk, user: User, number: int, edits: Sequence[Edit], *, head: int = 0, seconds: float = 0.0
 ) -> Saved:
-    """Store a reader's edits durably (known ones again acknowledged); return ids, head and edits made elsewhere."""
+    """Store a reader's edits, each id once; return the ids, the newest edit's number and edits made elsewhere."""
     database = desk.project.database
     with database.change(user.name) as change:
         assignment = _own_task(change.connection, user, number)
@@ -251,7 +251,7 @@ def count_identical(desk: Desk, user: User, number: int, start: int, end: int) -
 
 
 def apply_identical(desk: Desk, user: User, number: int, mark: Mark, *, scope: str, batch: str) -> Count:
-    """Suggest a mark wherever its words occur unmarked in the reader's other open notes of the patient or project.
+    """Store suggested marks wherever a mark's words occur unmarked in the reader's other notes; return the counts.
 
     It arrives as a suggestion there, to be accepted or removed when the note is read: nothing is decided unseen.
     """
@@ -301,7 +301,7 @@ def _other_tasks(
 
 
 def _words(note: StoredNote, start: int, end: int) -> str:
-    """Return the words of a stretch; raise DataError if it does not fit the note."""
+    """Return text[start:end] of a note; raise DataError if the offsets do not fit it."""
     if not 0 <= start < end <= len(note.document.text):
         raise DataError(f"[{start}, {end}) does not fit a text of {len(note.document.text)} characters")
     return note.document.text[start:end]
@@ -321,7 +321,7 @@ def _count(desk: Desk, connection: Connection, tasks: Iterable[Assignment], word
 
 
 def _find_unmarked(desk: Desk, connection: Connection, task: Assignment, words: str) -> list[tuple[int, int]]:
-    """Return where words occur in a task's note and no mark of the reader touches them."""
+    """Return (start, end) wherever words occur in a task's note and no mark of the reader touches them."""
     text = desk.note(connection, task.note).document.text
     if words not in text:
         return []

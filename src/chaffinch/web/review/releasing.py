@@ -25,7 +25,7 @@ _STATION = OptionNames("patients of the notes", "each note a patient", flags=Fal
 
 
 def release_notes(desk: Desk, user: User, output: Path, *, names: OptionNames = COMMAND) -> dict[str, Any]:
-    """Release all notes with the marks of people; raise GateError while a note is open. Return the manifest."""
+    """Write the release of all notes with people's marks, audited; return its manifest; GateError if a note is open."""
     require(user, "steward")
     project = desk.project
     with project.database.read() as connection:
@@ -52,7 +52,7 @@ def release_notes(desk: Desk, user: User, output: Path, *, names: OptionNames = 
 
 
 def gold_documents(desk: Desk) -> Iterator[Document]:
-    """Yield the closed notes with the layer "gold", for training and for other tools."""
+    """Yield the documents of closed notes with their final marks as the layer "gold"."""
     with desk.project.database.read() as connection:
         for note, marks in list_closed_notes(desk, connection):
             doc = note.document
@@ -60,7 +60,7 @@ def gold_documents(desk: Desk) -> Iterator[Document]:
 
 
 def export_notes(desk: Desk, user: User, output: Path, *, form: str | None, strict: bool = False) -> tuple[int, Losses]:
-    """Write the closed notes with their marks; return their number and what is lost; DataError if there are none."""
+    """Write the closed notes with gold marks to a file; return their number and losses; DataError if there are none."""
     require(user, "steward")
     documents = list(gold_documents(desk))
     if not documents:

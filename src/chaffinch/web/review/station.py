@@ -35,7 +35,7 @@ class Station:
         return build_app(settings, review_sections(self.door, settings))
 
     def greeting(self, base: str) -> Iterator[str]:
-        """Yield the lines printed at the start: a link per guest that works once and the password, or the proxy."""
+        """Yield the lines to print at the start: a one-time login link per guest and the password, or the proxy."""
         if self.door.proxy is not None:
             yield f"serving {base} behind a proxy that names the user"
             return
@@ -50,7 +50,7 @@ class Station:
 def open_station(
     folder: Path | None, key: Secret | None = None, *, proxy: tuple[str, str] | None = None
 ) -> Iterator[Station]:
-    """Yield the station of a project, or of invented notes that are removed at the end."""
+    """Yield the station of a project's folder; for None, of a demonstration that is removed at the end."""
     chosen = None if proxy is None else Proxy(*proxy)
     with ExitStack() as stack:
         if folder is None:

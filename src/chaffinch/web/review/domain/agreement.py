@@ -52,7 +52,7 @@ class Agreement:
 
     @property
     def total(self) -> SpanAgreement:
-        """Return the agreement over all categories."""
+        """Return the span agreement summed over all categories."""
         return sum(self.spans.values(), SpanAgreement())
 
     def kappa(self, category: str | None = None) -> float | None:

@@ -34,7 +34,7 @@ class ReadingTask:
 
 
 def assign(notes: Iterable[NeedsReaders], readers: Sequence[Reviewer], *, arms: int) -> tuple[ReadingTask, ...]:
-    """Return tasks for the free arms of notes, in the order of the notes, while quotas last.
+    """Return tasks that give each note's free arms to the readers with the least used quotas, while quotas last.
 
     The reader with the smallest share of the quota used comes first. Which of a note's readers gets which arm depends
     on the note's draw, so that no reader always has the arm that may be without suggestions.
@@ -63,5 +63,5 @@ def assign(notes: Iterable[NeedsReaders], readers: Sequence[Reviewer], *, arms: 
 
 
 def _quota_share(load: int, quota: int | None) -> float:
-    """Return how much of a quota is used; without a quota, the load counts as part of a large one."""
+    """Return the used part of a quota, load / quota; without a quota, of one of a million."""
     return load / (quota or 1_000_000)

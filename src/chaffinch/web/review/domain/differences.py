@@ -24,7 +24,7 @@ class Difference(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Return the name of a difference in its note: where it is."""
+        """Return the difference's key in its note, "START-END"."""
         return f"{self.start}-{self.end}"
 
 
@@ -45,7 +45,7 @@ def find_agreed_marks(first: Sequence[Mark], second: Sequence[Mark]) -> tuple[Ma
 
 
 def find_differences(first: Sequence[Mark], second: Sequence[Mark]) -> tuple[Difference, ...]:
-    """Return what differs: marks of one reader alone, with those of the other that they overlap, directly or not.
+    """Return groups of overlapping marks that only one reader has, in text order, each with the sides of both readers.
 
     >>> [(one.key, len(one.first), len(one.second)) for one in find_differences([Mark(0, 5, "A")], [Mark(3, 9, "A")])]
     [('0-9', 1, 1)]
@@ -72,12 +72,12 @@ def find_differences(first: Sequence[Mark], second: Sequence[Mark]) -> tuple[Dif
 
 
 def last_settlements(settlements: Iterable[Settlement]) -> dict[str, Settlement]:
-    """Return the decision on each difference that counts: the last one."""
+    """Return {difference's key: its last settlement}, the one that counts."""
     return {one.difference: one for one in settlements}
 
 
 def settle(first: Sequence[Mark], second: Sequence[Mark], decided: Mapping[str, Settlement]) -> tuple[Mark, ...]:
-    """Return the marks of a note when all its differences are settled; raise DataError while one is open."""
+    """Return the agreed marks and those the settlements keep, without overlaps; DataError if a difference is open."""
     kept = list(find_agreed_marks(first, second))
     for difference in find_differences(first, second):
         settlement = decided.get(difference.key)
@@ -88,6 +88,6 @@ def settle(first: Sequence[Mark], second: Sequence[Mark], decided: Mapping[str, 
 
 
 def chosen_marks(difference: Difference, settlement: Settlement) -> tuple[Mark, ...]:
-    """Return the marks that a settlement keeps of a difference."""
+    """Return the marks that a settlement keeps: the first or second reader's, none, or its own."""
     sides = {"first": difference.first, "second": difference.second, "neither": (), "other": settlement.marks}
     return sides[settlement.choice]

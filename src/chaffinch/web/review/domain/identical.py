@@ -22,7 +22,7 @@ def find_identical(text: str, words: str) -> list[tuple[int, int]]:
 
 
 def free_places(places: Iterable[tuple[int, int]], marks: Sequence[Mark]) -> list[tuple[int, int]]:
-    """Return the places that no mark touches: what a reader decided there is never overruled."""
+    """Return the (start, end) places that no mark overlaps: a reader's decision is never overruled."""
     return [
         (start, end) for start, end in places if not any(mark.start < end and start < mark.end for mark in marks)
     ]  # fmt: skip

@@ -53,7 +53,7 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 def apply_edit(marks: Sequence[Mark], edit: Edit) -> tuple[Mark, ...]:
-    """Return the marks after an edit, sorted; an added mark displaces every mark that it overlaps.
+    """Return the marks in text order after an edit: some removed, some added; an added mark displaces what it overlaps.
 
     >>> before = (Mark(0, 4, "DOCTOR", False), Mark(9, 12, "DATE"))
     >>> apply_edit(before, Edit("12345678", removed=(before[0],), added=(Mark(0, 7, "PATIENT"),)))[0].label
@@ -73,7 +73,7 @@ def apply_edit(marks: Sequence[Mark], edit: Edit) -> tuple[Mark, ...]:
 
 
 def replay(suggestions: Sequence[Mark], edits: Iterable[Edit]) -> tuple[Mark, ...]:
-    """Return the marks after all edits; one that has the id of an earlier one counts once."""
+    """Return the marks after all edits to the suggestions; an edit whose id came before is skipped."""
     marks, seen = flatten(suggestions), set[str]()
     for edit in edits:
         if edit.id not in seen:

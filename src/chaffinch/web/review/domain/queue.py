@@ -32,12 +32,12 @@ class Place:
 
 
 def stratum_of(draw: float, share: float) -> Stratum:
-    """Return the stratum of a note: the draw alone decides, so that more notes change nothing for the earlier ones."""
+    """Return "random" if a note's draw is below the share, else "risk"."""
     return "random" if draw < share else "risk"
 
 
 def reading_order(notes: Iterable[Waiting], share: float) -> tuple[Place, ...]:
-    """Return the queue: by expected misses, with a share of places for notes drawn at random.
+    """Return the queue: most expected misses first, mixed with a share of notes drawn at random.
 
     >>> [place.note for place in reading_order([Waiting(1, 0.1, 0.9), Waiting(2, 3.0, 0.8), Waiting(3, 0, 0.2)], 0.5)]
     [2, 3, 1]

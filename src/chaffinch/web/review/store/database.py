@@ -62,13 +62,13 @@ class Database:
     def open(
         cls, url: str, secret: Secret, *, create: bool = False, clock: Callable[[], float] = time.time
     ) -> Database:
-        """Open a database, and upgrade it if it is older; raise ConfigError for a wrong key, DataError for no project.
+        """Open or create a database, upgraded if older; ConfigError for a wrong key, DataError if it holds no project.
 
         With `create`, its tables are made, and they must not be there yet.
         """
         engine = _engine(url)
         try:
-            with _writing(engine) as connection:
+            with _write_transaction(engine) as connection:
                 exists = inspect(connection).has_table("meta")
                 if create and exists:
                     raise ConfigError("the database holds a project already; choose another, or open that one")
@@ -93,19 +93,19 @@ class Database:
         return hmac.digest(self.key, content, "sha256").hex()
 
     def draw(self, *parts: str) -> float:
-        """Return a number from 0 to 1 drawn by key."""
+        """Return a number in [0, 1) drawn from the parts under the key: the same parts, the same number."""
         return int(self.digest("draw", *parts)[:12], 16) / 16**12
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Yield a connection for reading."""
+        """Yield a connection in a transaction for reading."""
         with self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def change(self, actor: str) -> Iterator[Change]:
         """Yield a change, stored whole at the end of its block or not at all; AuditError if it recorded nothing."""
-        with _writing(self.engine) as connection:
+        with _write_transaction(self.engine) as connection:
             at = datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec="milliseconds")
             change = Change(connection, self.seal, actor, self.key, at)
             yield change
@@ -114,8 +114,8 @@ class Database:
 
     @contextmanager
     def write_unaudited(self) -> Iterator[Connection]:
-        """Yield a connection for what is no decision: when a session was last seen, failed logins."""
-        with _writing(self.engine) as connection:
+        """Yield a connection that writes without an audit entry, for what is no decision: sessions, failed logins."""
+        with _write_transaction(self.engine) as connection:
             yield connection
 
 
@@ -144,14 +144,14 @@ def _prepare_sqlite(connection: Any, _entry: ConnectionPoolEntry) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    """Begin a transaction; a writing one locks at once, so that it never fails half-way."""
+    """Begin a SQLite transaction; a writing one takes the lock at once, so that it never fails half-way."""
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 @contextmanager
-def _writing(engine: Engine) -> Iterator[Connection]:
-    """Yield a connection whose transaction is the only writing one, so that the audit trail is one chain."""
+def _write_transaction(engine: Engine) -> Iterator[Connection]:
+    """Yield a connection in the database's only writing transaction, so that the audit trail is one chain."""
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
         if connection.dialect.name != "sqlite":
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
@@ -195,10 +195,10 @@ def _check(connection: Connection, secret: Secret) -> Seal:
 
 
 def next_number(connection: Connection, table: Table) -> int:
-    """Return the number of the next row of a table; there is one writer at a time."""
+    """Return the highest id of a table plus one; safe, as there is one writer at a time."""
     return int(connection.scalar(select(func.max(table.c.id))) or 0) + 1
 
 
 def hash_of(content: bytes) -> str:
-    """Return the SHA-256 of bytes."""
+    """Return the SHA-256 of bytes, in hex."""
     return hashlib.sha256(content).hexdigest()

@@ -75,7 +75,7 @@ def add_note(change: Change, database: Database, note: NewNote) -> int | None:
 
 
 def load_note(connection: Connection, database: Database, number: int) -> StoredNote:
-    """Return a note; raise DataError if there is none, or it was changed on the disk."""
+    """Return the note of a number, decrypted; raise DataError if there is none, or it was changed on the disk."""
     row = connection.execute(select(schema.notes).where(schema.notes.c.id == number)).first()
     if row is None:
         raise DataError(f"there is no note {number} in this project")
@@ -96,7 +96,7 @@ def load_notes(connection: Connection, database: Database) -> Iterator[StoredNot
 
 
 def waiting_notes(connection: Connection) -> list[Waiting]:
-    """Return what the queue needs of all notes."""
+    """Return each note's number, expected misses and draw, by number, for the queue."""
     columns = (schema.notes.c.id, schema.notes.c.expected, schema.notes.c.draw)
     return [Waiting(*row) for row in connection.execute(select(*columns).order_by(schema.notes.c.id))]
 
@@ -114,5 +114,5 @@ def _open(row: Any, seal: Seal, database: Database) -> StoredNote:
 
 
 def make_suggestions(spans: Sequence[Any]) -> tuple[Mark, ...]:
-    """Return spans of a detector as suggestions."""
+    """Convert spans to unconfirmed marks, with scores rounded to 4 digits."""
     return tuple(Mark(s.start, s.end, s.label, False, round(float(s.score), 4), s.source) for s in spans)

@@ -156,7 +156,7 @@ def _protect(connection: Connection, names: tuple[str, ...]) -> None:
 
 
 def _add_sessions(connection: Connection) -> None:
-    """Upgrade version 1, which kept sessions and failed logins in memory, and no time per note."""
+    """Upgrade version 1: add the table of sessions, that of login attempts, and seconds per assignment."""
     connection.execute(text("ALTER TABLE assignments ADD COLUMN seconds FLOAT NOT NULL DEFAULT 0"))
     tables.create_all(connection, tables=[sessions, attempts])
 

@@ -61,13 +61,13 @@ def append(connection: Connection, key: bytes, entry: Entry) -> TrailLine:
 
 
 def lines(connection: Connection) -> Iterator[TrailLine]:
-    """Yield the entries, oldest first."""
+    """Yield the entries of the audit trail, oldest first."""
     for row in connection.execute(select(schema.audit).order_by(schema.audit.c.seq)):
         yield TrailLine(**row._mapping)
 
 
 def check(trail: Iterable[TrailLine], key: bytes | None = None) -> tuple[int, str]:
-    """Return the number of entries and the last hash; raise DataError at the first entry that does not fit."""
+    """Check the chain of hashes, and signatures if `key`; return (entries, last hash); DataError at the first fault."""
     previous, number = FIRST, 0
     for number, line in enumerate(trail, start=1):
         expected = _hash(line.seq, line.at, line.actor, line.action, line.target, line.detail, line.previous)
@@ -80,5 +80,5 @@ def check(trail: Iterable[TrailLine], key: bytes | None = None) -> tuple[int, st
 
 
 def _hash(*parts: str | int) -> str:
-    """Return the hash of the parts of an entry."""
+    """Return the SHA-256 (hex) of an entry's parts as JSON."""
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()

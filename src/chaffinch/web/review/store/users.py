@@ -53,7 +53,7 @@ class Session:
 
 
 def add_user(change: Change, name: str, role: str, *, password: str | None = None, quota: int | None = None) -> User:
-    """Add a user; raise ConfigError for a bad name, role or password. Without a password only a link lets them in."""
+    """Store a user, audited, and return them; ConfigError for a bad or taken name, role or password."""
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable() or name != name.strip():
         raise ConfigError(f"a user's name has 1 to {LONGEST_NAME} printable characters, with no blank at an end")
     check_choice(role, "role", ROLES)
@@ -70,7 +70,7 @@ def add_user(change: Change, name: str, role: str, *, password: str | None = Non
 
 
 def set_password(change: Change, user: User, password: str) -> None:
-    """Set a password, and end all sessions of the user."""
+    """Store a user's new password as a hash, and end all their sessions; ConfigError if its length is wrong."""
     values = {"password": _hash_password(password)}
     change.connection.execute(update(schema.users).where(schema.users.c.id == user.id).values(**values))
     change.connection.execute(delete(schema.sessions).where(schema.sessions.c.user == user.id))
@@ -92,13 +92,13 @@ def list_users(connection: Connection) -> list[User]:
 
 
 def find_user(connection: Connection, name: str) -> User | None:
-    """Return the active user of a name."""
+    """Return the active user of a name, or None."""
     row = connection.execute(select(schema.users).where(schema.users.c.name == name)).first()
     return None if row is None or not row.active else _user(row)
 
 
 def log_in(database: Database, name: str, password: str) -> User | None:
-    """Return the user of a name and password, or None; raise DataError if the name failed too often of late.
+    """Return the user if name and password are right, else None, audited; DataError after too many failed attempts.
 
     Failures count per name, whether or not it exists; success forgets them.
     """
@@ -146,7 +146,7 @@ def begin_session(database: Database, user: User, how: str) -> str:
 
 
 def find_session(database: Database, cookie: str, *, idle_seconds: float, touch: bool) -> Session | None:
-    """Return the session of a cookie, or None; `touch`: the user did something, so it is not idle."""
+    """Return the session of a cookie and whether it is idle, or None; `touch` notes the time unless idle."""
     token, now = _hash_token(cookie), database.clock()
     with database.read() as connection:
         query = select(schema.sessions, schema.users).join(schema.users, schema.sessions.c.user == schema.users.c.id)
@@ -162,7 +162,7 @@ def find_session(database: Database, cookie: str, *, idle_seconds: float, touch:
 
 
 def unlock_session(database: Database, session: Session, password: str) -> bool:
-    """Let an idle session go on if the password is its user's, and record it; return whether it was."""
+    """Continue an idle session if the password is its user's, and audit it; return whether it was right."""
     user = log_in(database, session.user.name, password)
     if user is None or user.id != session.user.id:
         return False

@@ -39,7 +39,7 @@ class Assignment:
 
 
 def assign_tasks(change: Change, tasks: Iterable[ReadingTask], users: Sequence[User], *, hidden: frozenset[int]) -> int:
-    """Store tasks and return how many; the second arm of `hidden` notes is without suggestions."""
+    """Store tasks, audited, and return how many; arm 2 of a note in `hidden` gets no suggestions."""
     numbers = {user.name: user.id for user in users}
     first = next_number(change.connection, schema.assignments)
     rows = [
@@ -87,7 +87,7 @@ def patient_assignments(connection: Connection, user: int, patient: str) -> list
 
 
 def find_adjudication(connection: Connection, note: int, user: User) -> Assignment | None:
-    """Return the adjudicator's assignment of a note, or None; raise DataError if this user may not have it."""
+    """Return the adjudicator's assignment of a note, or None; DataError if the user read it or another took it."""
     rows = list_assignments(connection, note=note)
     if any(row.user == user.id and row.arm != ADJUDICATOR for row in rows):
         raise DataError("a reader of a note does not settle its differences; another adjudicator must")
@@ -98,7 +98,7 @@ def find_adjudication(connection: Connection, note: int, user: User) -> Assignme
 
 
 def take_adjudication(change: Change, note: int, user: User) -> Assignment:
-    """Store that a user settles the differences of a note, unless somebody was faster, and return the assignment."""
+    """Store, audited, that a user settles a note's differences; return the assignment; DataError if another does."""
     taken = find_adjudication(change.connection, note, user)
     number = next_number(change.connection, schema.assignments)
     task = taken or Assignment(number, note, user.id, ADJUDICATOR, suggested=False, done=False, seconds=0.0)
@@ -174,7 +174,7 @@ def load_decisions(connection: Connection, database: Database, assignment: int, 
 
 
 def set_outcome(change: Change, note: int, differences: int | None) -> None:
-    """Store how many differences the readers of a note have, when all of them are done; None: not all are."""
+    """Store the number of differences of a note whose readers are all done; None deletes it."""
     change.connection.execute(delete(schema.outcomes).where(schema.outcomes.c.note == note))
     if differences is not None:
         change.connection.execute(insert(schema.outcomes).values(note=note, differences=differences))
