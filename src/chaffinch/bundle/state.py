@@ -64,7 +64,7 @@ class State:
 
 
 def check_forms(arrays: Mapping[str, Array], **forms: str) -> None:
-    """Raise ModelError unless arrays have one dimension and a type: its letter in NumPy, and bytes if they matter.
+    """Raise ModelError unless each array named has one dimension, the type of its form ("f", "i8") and no NaN.
 
     Compiled loops read these arrays without looking: a file with others must be refused before. An array that is not
     there is left to the caller.

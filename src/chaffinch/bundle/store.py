@@ -74,7 +74,7 @@ def save(
 
 
 def read_manifest(path: str | Path) -> Manifest:
-    """Return the manifest of a model file, without reading its arrays or its checksum; else raise ModelError."""
+    """Return a model file's manifest, without reading arrays or testing the checksum; ModelError if it is damaged."""
     file = find(path)
     try:
         _require_plain_file(file)

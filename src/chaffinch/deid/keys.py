@@ -67,7 +67,7 @@ class Secret:
 
     @classmethod
     def _from_bytes(cls, content: bytes, name: str) -> Secret:
-        """Return the secret in some bytes; error messages call it `name`."""
+        """Return the secret in some bytes, stripped; ConfigError, which calls it `name`, if it is easy to guess."""
         key = content.strip()
         _check(key, name)
         return cls(key)
@@ -95,7 +95,7 @@ class Secret:
             raise ConfigError(f"secret file {path} cannot be written ({error.strerror})") from None
 
     def stream(self, *parts: str) -> Iterator[int]:
-        """Yield 64-bit numbers without end; each part is length-prefixed, so ("ab", "c") and ("a", "bc") differ.
+        """Yield 64-bit numbers without end, fixed by key and parts; ("ab", "c") and ("a", "bc") differ.
 
         >>> secret = Secret(b"3cbca3244aadd588a943bf7421d9449e8e667f0d5a38d71ba1aa01fdc117ea9f")
         >>> next(secret.stream("ab", "c")) == next(secret.stream("a", "bc"))
@@ -128,7 +128,7 @@ class Secret:
                 return value % bound
 
     def fingerprint(self) -> str:
-        """Return sixteen characters that distinguish secrets and reveal nothing about them.
+        """Return 16 hex digits that tell secrets apart and reveal nothing about them.
 
         Manifests show it, so it is slow to compute (once per process): checking guesses of the secret is expensive.
         """
@@ -175,7 +175,7 @@ def _block_numbers(key: bytes, message: bytes, block: int) -> tuple[int, ...]:
 
 
 def rotate(path: str | Path) -> tuple[Secret, Path]:
-    """Put a new secret into a file; return it and the path of a new file with the old one; ConfigError if it fails.
+    """Replace a file's secret by a new one; return it and the file that keeps the old one; ConfigError if it fails.
 
     Until the last step, a rename, the file has the old secret: a crash loses neither.
     """

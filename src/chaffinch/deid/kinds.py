@@ -114,7 +114,7 @@ HANDLING: Mapping[str, Handling] = {
 
 
 def handling_of(kind: Kind) -> Handling:
-    """Return the row of a kind, else that of its category."""
+    """Return how a kind is handled: by its own row of the table, else by that of its category."""
     return HANDLING.get(kind.name) or HANDLING[kind.category]
 
 

@@ -67,7 +67,7 @@ class PolicyRule:
 
 @lru_cache(maxsize=1024)
 def action(rule: PolicyRule) -> Action:
-    """Return the operator of a rule, ready to be called."""
+    """Return the operator of a rule, built with its options, cached."""
     return OPERATORS[rule.operator](**dict(rule.options))
 
 
@@ -163,7 +163,7 @@ class Policy:
         return self.default
 
     def operator(self, label: str) -> tuple[str, Operator]:
-        """Return the name of the operator for a label, and the operator."""
+        """Return (name, operator) for a label, by the policy's rule for it."""
         rule = self.rule(label)
         return rule.operator, action(rule)
 
@@ -239,7 +239,7 @@ def _explain_unknown(label: str, types: Iterable[str]) -> str:
 
 
 def _settings(rule: PolicyRule) -> list[Any]:
-    """Return the operator's name and all its options, defaults included."""
+    """Return [operator's name, {option: value}] of a rule, defaults included."""
     operator = action(rule)
     options = {option.name: getattr(operator, option.name) for option in fields(operator)}  # type: ignore[arg-type]  # a dataclass
     return [rule.operator, options]

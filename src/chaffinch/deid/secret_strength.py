@@ -101,7 +101,7 @@ def _decode(key: bytes) -> tuple[str, bool]:
 
 
 def _fold(char: str) -> str:
-    """Return the lower-case letter without its accent."""
+    """Return a character in lower case without its accent."""
     return char.lower() if char.isascii() else unicodedata.normalize("NFKD", char)[0].lower()[0]
 
 
@@ -122,7 +122,7 @@ def _character_bits(rest: list[str]) -> float:
 
 
 def _absorb_separators(folded: str, marks: str) -> str:
-    """Return the marks with separators beside a marked stretch marked as well."""
+    """Return the marks with separators beside a marked stretch marked too."""
     shown = "".join(
         "s" if mark == "\0" and char in _SEPARATORS else mark for char, mark in zip(folded, marks, strict=True)
     )
@@ -246,7 +246,7 @@ def _famous_substrings() -> frozenset[str]:
 
 
 def _neighbours() -> dict[str, str]:
-    """Map each digit and small letter to a string of itself and its neighbours in 0-9-0, 9-a-f and a-z."""
+    """Return {character: itself and its neighbours} in the rows 0-9-0, 9-a-f and a-z."""
     successors: dict[str, str] = {}
     for row in ("01234567890", "9abcdef", string.ascii_lowercase):
         for i, char in enumerate(row):
@@ -259,7 +259,7 @@ _SUCCESSORS = _neighbours()
 
 @cache
 def _keyboard_steps() -> dict[str, str]:
-    """Return the successors of each character, and its neighbours on the keyboard."""
+    """Return {character: its successors in sequences and its neighbours on the keyboard}, cached."""
     steps = dict(_SUCCESSORS)
     position = {char: (i, number) for number, row in enumerate(_ROWS) for i, char in enumerate(row) if char != " "}
     for char, (i, number) in position.items():

@@ -67,7 +67,7 @@ class UndoRecord:
 
     @classmethod
     def of(cls, doc: Document, replaced: ReplacedText, name: str) -> UndoRecord:
-        """Return the record of a document that is released under a name."""
+        """Return the record that restores a document from its released text: original pieces, offsets, fields."""
         rest = {key: value for key, value in jsonl.record_of(doc).items() if key != "text"}
         places = tuple((one.start, one.end, one.out_start, one.out_end) for one in replaced.replacements)
         return cls(name, digest(replaced.text), rest, places, originals(doc.text, replaced))
@@ -82,7 +82,7 @@ class UndoRecord:
 
 
 def digest(text: str) -> str:
-    """Return the SHA-256 of a text."""
+    """Return the SHA-256 of a text, in hex."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -95,7 +95,7 @@ class Seal:
 
     @classmethod
     def new(cls, secret: Secret, salt: bytes | None = None) -> Seal:
-        """Return a seal for a new vault."""
+        """Return a seal with a key derived from the secret and a salt, random if None, for a new vault."""
         salt = secrets.token_bytes(32) if salt is None else salt
         key, check = _derive_keys(secret, salt, _COST)
         return cls(_HEADER.pack(_MAGIC, _VERSION, _COST, salt, check), key)
@@ -114,7 +114,7 @@ class Seal:
         return cls(header, key)
 
     def close(self, plain: bytes, kind: str, number: int) -> bytes:
-        """Seal bytes so that they open as the same kind and number only: nonce, then ciphertext."""
+        """Encrypt bytes so that they open only as the same kind and number; return nonce and ciphertext."""
         nonce = secrets.token_bytes(_NONCE)
         return nonce + self._cipher().encrypt(nonce, plain, self._gcm_associated_data(kind, number))
 
@@ -130,7 +130,7 @@ class Seal:
             return None
 
     def _cipher(self) -> AESGCM:
-        """Return the cipher of the key."""
+        """Return the AES-GCM cipher with the seal's key."""
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         return AESGCM(self._key)
@@ -141,7 +141,7 @@ class Seal:
 
 
 def _derive_keys(secret: Secret, salt: bytes, cost: int) -> tuple[bytes, bytes]:
-    """Return the key of a vault and the check value of the key."""
+    """Return (key of a vault, check value of the key), derived slowly from secret and salt."""
     derived = stretch(b"chaffinch vault 1\0" + secret.key, salt, length=64, cost=cost)
     return derived[:32], derived[32:]
 
@@ -155,7 +155,7 @@ class Writer:
         stream.write(seal.header)
 
     def add(self, record: UndoRecord) -> None:
-        """Append the record that undoes one document."""
+        """Encrypt and append the record that undoes one document."""
         self._put(msgspec.json.encode(record), "document")
         self.documents += 1
 
@@ -285,7 +285,7 @@ def _read_sealed(stream: BinaryIO) -> bytes:
 
 
 def rekey(path: str | Path, old: Secret, new: Secret) -> int:
-    """Encrypt a vault with a new key, all or nothing; return its number of documents; ConfigError for the old key."""
+    """Encrypt a vault with a new key, all or nothing; return its number of documents; ConfigError if keys are equal."""
     if old == new:
         raise ConfigError(f"{path}: the new key is the old one; make another with: chaffinch deid secret new FILE")
     vault = Vault.open(path, old)

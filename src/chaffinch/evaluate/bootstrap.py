@@ -87,7 +87,7 @@ class Difference:
 def f1_difference(
     first: MatchCounts, second: MatchCounts, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0
 ) -> Difference:
-    """Return the difference in micro F1 of two systems, paired-bootstrap interval and p; DataError if unpaired.
+    """Return micro F1 of the first minus the second, paired-bootstrap interval and p; DataError if unpaired.
 
     Both are scored on the same draws. p is twice the share of draws on the far side of no difference (draws without
     a difference count on both sides; one is added to each count, so p is never 0 and its floor is 2 / (draws + 1)).

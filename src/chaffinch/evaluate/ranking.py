@@ -55,7 +55,7 @@ class Curve:
 
 
 def curve(spans: ScoredSpans) -> Curve:
-    """Return precision and recall at each score threshold, and the average precision.
+    """Return precision and recall at each distinct score, highest first, and the average precision.
 
     >>> curve(ScoredSpans(np.array([0.9, 0.8, 0.7]), np.array([1, 0, 1]), 2)).average_precision.__round__(4)
     0.8333
@@ -84,7 +84,7 @@ class Reliability:
 
 
 def calibration(scored: ScoredSpans, *, bins: int = 10) -> Reliability:
-    """Return mean score and share right by bins of equal width, calibration error, Brier score; or DataError.
+    """Return mean score and share right by bin, calibration error, Brier score; DataError unless scores are in 0–1.
 
     >>> calibration(ScoredSpans(np.array([0.8, 0.8, 0.8, 0.8]), np.array([1, 1, 1, 0]), 4)).error.__round__(3)
     0.05

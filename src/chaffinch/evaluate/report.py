@@ -25,7 +25,7 @@ _CONTEXT = 40  # characters shown on either side of a mistake: about six words
 
 
 def html(report: Report, pairs: Pairs, *, title: str = "Evaluation", with_text: bool = False) -> str:
-    """Return the HTML page of a report; `with_text` adds the words around mistakes.
+    """Return the HTML page of a report; `with_text` adds the words around mistakes, else it holds no text.
 
     >>> from chaffinch.evaluate.pairing import pair
     >>> from chaffinch.evaluate.scoring import score
@@ -98,7 +98,7 @@ def _number_text(value: float, interval: Interval | None) -> str:
 
 
 def _value_html(value: float, interval: Interval | None) -> str:
-    """Return a score with its interval as HTML."""
+    """Return a score in bold with its interval in small print, as HTML."""
     between = "" if interval is None else f" <small>{interval[0]:.3f}–{interval[1]:.3f}</small>"
     return f"<b>{value:.3f}</b>{between}"
 

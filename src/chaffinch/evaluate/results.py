@@ -125,7 +125,7 @@ class Report:
         return self.tables[0].labels
 
     def _repr_html_(self) -> str:
-        """Return the report for a notebook: figures, and no text of a document."""
+        """Return the text of the report as HTML for a notebook, without text of a document."""
         return plain_html(str(self))
 
     def __getitem__(self, name: str) -> Table:

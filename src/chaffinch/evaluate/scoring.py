@@ -162,7 +162,7 @@ def compare_pairs(first_pairs: Pairs, second_pairs: Pairs, *, scheme: str = "str
 
 
 def table_names(scheme: str | Iterable[str]) -> list[str]:
-    """Return the names of the tables of one or several schemes; raise ConfigError for an unknown scheme.
+    """Return the names of the tables of one scheme or several, each once; ConfigError for an unknown scheme.
 
     >>> table_names(["strict", "meddocan"])
     ['strict', 'meddocan_ner', 'meddocan_spans', 'meddocan_merged']
@@ -175,7 +175,7 @@ def table_names(scheme: str | Iterable[str]) -> list[str]:
 
 
 def _table(name: str, pairs: Pairs, *, intervals: bool, seed: int) -> Table:
-    """Count matches by a scheme, and return its table of scores."""
+    """Count matches by the named scheme, and return its table of scores, with bootstrap intervals if asked."""
     scheme = TABLES[name]
     counts = scheme.count([p for p in pairs if not p.missing] if scheme.official else pairs)
     return tabulate(name, counts, drawn_intervals(counts, seed=seed) if intervals else None)

@@ -47,7 +47,7 @@ def patterns(word: str) -> tuple[str, ...]:
 
 
 def name_of(key: int) -> str:
-    """Return the pattern of a key."""
+    """Return the name of the pattern with this key; StopIteration if there is none."""
     return next(name for name, _ in PATTERNS if hash_name(name) == key)
 
 

@@ -95,7 +95,7 @@ class Namer:
         return f"{name}{where}", ""
 
     def _elsewhere(self, code: int) -> str:
-        """Describe a code of `observe.elsewhere`."""
+        """Return a code of `observe.elsewhere` in words: "outside", or a tag and few, most or all."""
         state, share = divmod(code, 3)
         return "outside" if state < 2 else f"{self._tags[state - 2]}, {('few', 'most', 'all')[share]}"
 

@@ -85,7 +85,7 @@ class Lexicon:
         return set(self._hits(text)[:, 0].tolist())
 
     def _matches(self, text: str) -> Matches:
-        """Return the matches of a text."""
+        """Return (n, 3) start, end and label index of the matches that `find` returns."""
         flat = self._hits(text)
         return _leftmost_longest(np.column_stack([flat[:, 1:], self._built[0].labels[flat[:, 0]]]))
 

@@ -140,7 +140,7 @@ def number(keys: Keys) -> tuple[int, Places]:
 
 
 def ngrams(seen: Observed) -> list[Column]:
-    """Return columns of bigrams and trigrams."""
+    """Return two columns: the bigram and the trigram that begin at each token."""
     from chaffinch.features._compiled import _context
 
     two, three = (np.zeros(len(seen.types), np.uint64) for _ in range(2))

@@ -81,7 +81,7 @@ class Symbols:
         return next((self.numbers[name] for name in signatures.back_off(whole, self.order) if name in self.numbers), 0)
 
     def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
-        """Return the arrays and strings that a model file must hold of these."""
+        """Return the arrays and the strings that a model file must hold of the symbols."""
         arrays: dict[str, NDArray[Any]] = {f"symbols{kind}": keys for kind, keys in enumerate(self.keys)}
         strings = {"symbols.words": self.words, "symbols.signatures": self.signatures, "symbols.order": self.order}
         return arrays, strings | dict(self.pack_files)

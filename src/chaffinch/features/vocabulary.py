@@ -169,7 +169,7 @@ def learn(
 
 
 def _shows_hidden(seen: Observed, column: Column, hidden: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mark the tokens (N,) whose feature in a lexical column is made of a hidden token, this one or another."""
+    """Return (N,) which tokens have a feature in a lexical column that is made of a hidden token."""
     out = hidden.copy()
     if column.kind in (observe.BIGRAM, observe.TRIGRAM):
         for ahead in range(1, 2 if column.kind == observe.BIGRAM else 3):
@@ -185,7 +185,7 @@ def _shows_hidden(seen: Observed, column: Column, hidden: NDArray[np.bool_]) -> 
 
 
 def _count_features(F: int, features: Places, lists: Places, types: Places, owner: Places) -> NDArray[np.int32]:
-    """Count how often each feature was seen, and by how many patients: (F, 2)."""
+    """Return (F, 2) how often each feature was seen, and by how many patients."""
     from chaffinch.features._compiled import _keys
 
     out = np.zeros((F, 2), np.int32)

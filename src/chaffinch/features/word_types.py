@@ -91,7 +91,7 @@ def shape(word: str) -> tuple[str, ...]:
 
 
 def muc(word: str) -> tuple[str, ...]:
-    """Return those of the thirteen features that fit: at most one of digits and one of capitals.
+    """Return those of the thirteen MUC features that fit: at most one of digits and one of capitals.
 
     >>> muc("N.Y."), muc("1990s"), muc("10,000"), muc("penn")
     (('CapPeriods',), ('YearDecade',), ('ContainsDigitAndComma',), ())

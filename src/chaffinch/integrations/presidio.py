@@ -43,7 +43,7 @@ class ChaffinchRecognizer(EntityRecognizer):  # type: ignore[misc]  # Presidio h
         """Do nothing: the detector was loaded when the recogniser was made."""
 
     def analyze(self, text: str, entities: list[str], nlp_artifacts: Any = None) -> list[RecognizerResult]:
-        """Return the identifiers of a text; of these types alone, if some are given."""
+        """Return the identifiers found in a text, only those of the given types unless the list is empty."""
         (doc,) = self._find([Document.make(text, id="text")])
         results = []
         for span in doc.layer(self._find.layer):

@@ -57,7 +57,7 @@ class SequenceTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return self
 
     def predict(self, X: Sequence[Sequence[str]]) -> list[list[str]]:
-        """Return the tags of sentences."""
+        """Return a tag per word and sentence; NotFittedError before `fit`, DataError if X has no lists of words."""
         check_is_fitted(self)
         tagger = self.tagger_
         return [encode(doc.layer(tagger.layer), doc.tokens) for doc in tagger.annotate(_documents(list(X)))]
@@ -72,7 +72,7 @@ class SequenceTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         ]
 
     def score(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[str]]) -> float:
-        """Return the share of words whose tag is right."""
+        """Return the share of words with the right tag, 0 without words; ValueError if X and y differ in length."""
         pairs = [
             (ours, theirs)
             for row, gold in zip(self.predict(X), y, strict=True)

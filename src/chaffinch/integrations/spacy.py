@@ -40,11 +40,11 @@ class SpanComponent:
     set_ents: bool = True
 
     def __call__(self, doc: Any) -> Any:
-        """Return the spaCy document with spans added."""
+        """Add the model's spans to a spaCy document in place, and return it."""
         return self._add([doc])[0]
 
     def pipe(self, stream: Iterable[Any], *, batch_size: int = 128) -> Iterator[Any]:
-        """Yield spaCy documents with spans added, a batch at a time: much quicker than one by one."""
+        """Add spans to spaCy documents in place, a batch at a time (much quicker than one by one), and yield them."""
         docs = iter(stream)
         while batch := list(islice(docs, batch_size)):
             yield from self._add(batch)

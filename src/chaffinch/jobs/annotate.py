@@ -40,7 +40,7 @@ class ExtractRelations:
     precision: float | None = None
 
     def build(self) -> Annotate:
-        """Load the extractor."""
+        """Load the extractor at its precision, and return its function from documents to documents with relations."""
         from chaffinch.relations.storage import load
 
         extractor = load(self.model)
@@ -74,7 +74,7 @@ _loaded: list[Annotate] = []  # the function of this process, if it is a worker
 
 
 def _load(step: AnnotationStep) -> None:
-    """Load the model of a worker process."""
+    """Load the step's model into a global of this worker process, with core dumps turned off."""
     turn_off_core_dumps()
     _loaded[:] = [step.build()]
 

@@ -65,11 +65,11 @@ class UnitCodec:
 
     @classmethod
     def of(cls, job: ReleaseJob) -> UnitCodec:
-        """Return the codec of a job: a table of patients may be large, and so is known to all processes."""
+        """Return the codec of a job; its grouping and read options are shared, not written with each unit."""
         return cls([job.grouping, *([] if job.reading is None else [job.reading])])
 
     def encode(self, unit: Unit) -> bytes:
-        """Return a unit as bytes; its content must be in memory."""
+        """Return a unit as bytes, without the shared objects; its content must be in memory."""
         stream = io.BytesIO()
         pickler = _Pickler(stream, pickle.HIGHEST_PROTOCOL)
         pickler.places, pickler.kinds = self._places, self._kinds
@@ -77,7 +77,7 @@ class UnitCodec:
         return stream.getvalue()
 
     def decode(self, content: bytes) -> Unit:
-        """Return the unit of some bytes that `encode` returned in a process of this job."""
+        """Return the unit that `encode` made bytes of, with this codec's shared objects."""
         unpickler = _Unpickler(io.BytesIO(content))
         unpickler.shared = self.shared
         unit: Unit = unpickler.load()
@@ -129,7 +129,7 @@ class Gathered:
         self.close()
 
     def close(self) -> None:
-        """Drop everything that was read."""
+        """Delete all units and origins that were read."""
         self._stack.close()
 
     @property
@@ -138,7 +138,7 @@ class Gathered:
         return len(self._origins) if self._job.by_patient else None
 
     def batches(self) -> Iterator[list[WorkItem[bytes]]]:
-        """Yield units with their keys in batches; the units of a patient stay together where they depend on another."""
+        """Yield batches of units as bytes with their keys; a patient's units stay together where results need it."""
         return _fill_batches(self._items_of_patients() if self._job.by_patient else self._items_of_notes())
 
     def origins(self) -> Iterator[Origin]:
@@ -162,7 +162,7 @@ class Gathered:
         )
 
     def _look(self, unit: Unit) -> tuple[Unit, Origin, bool]:
-        """Note a unit's origin; return the unit with its content in memory, its origin, and whether it can be read."""
+        """Store a unit's origin; return the unit with its content in memory, the origin, and whether it is readable."""
         loaded = _load(unit)
         doc = _read_uncut(loaded)
         origin = Origin(unit.name, unit.id, None) if doc is None else Origin(unit.name, doc.id, doc.group)
@@ -221,7 +221,7 @@ def check_patients(policy: Policy, notes: int, with_patient: int, *, names: Opti
 
 
 def _load(unit: Unit) -> Unit:
-    """Return the unit with its content in memory; one that cannot be read fails again with the same reason."""
+    """Return the unit with its content in memory; an unreadable one as a unit that fails with the same reason."""
     try:
         return unit.hold()
     except Exception as error:
@@ -239,7 +239,7 @@ def _content(unit: Unit) -> bytes:
 
 
 def _read_uncut(unit: Unit) -> Document | None:
-    """Return the document of a unit, without tokens where that works; None if it cannot be read."""
+    """Return the document of a unit, if possible without tokens, which is faster; None if it cannot be read."""
     try:
         with uncut_documents():
             return unit.read()

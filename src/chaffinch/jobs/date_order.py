@@ -19,7 +19,7 @@ SAMPLE_NOTES, SAMPLE_CHARACTERS = 1000, 5_000_000  # the first notes, up to eith
 
 
 def settle_date_order(release: Release, units: Iterable[Unit], option: str) -> Release:
-    """Return the release with the day–month order counted, if "auto" is used; ConfigError if `option` conflicts.
+    """Return the release, with the day–month order of its dates counted for "auto"; ConfigError if `option` is unfit.
 
     Raise ConfigError if an order is given that has no effect, or another than that of the policy. `option` is the
     caller's name of the setting.

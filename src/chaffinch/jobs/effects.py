@@ -34,7 +34,7 @@ class _Effect(Protocol):
     """The effect of a setting, counted over the notes."""
 
     def see(self, doc: Document) -> None:
-        """Count whether the setting has an effect on this note."""
+        """Note whether the setting has an effect on this note."""
 
     def check(self, notes: int) -> Iterator[str]:
         """After `notes` notes were seen, yield warnings; raise ConfigError if a setting that protects had no effect."""
@@ -57,7 +57,7 @@ def check_effects(job: ReleaseJob, *, warnings: Iterable[str] = (), strict: bool
 
 
 def _effects(job: ReleaseJob) -> Iterator[_Effect]:
-    """Yield a counter for each setting of the job whose effect can only be seen on its notes."""
+    """Yield an effect checker for each setting of the job whose effect shows only in the notes."""
     names, find = job.option_names, job.detector
     if job.grouping:
         yield _GroupingEffect(job.grouping)
@@ -88,13 +88,13 @@ def _survey(job: ReleaseJob, effects: Sequence[_Effect]) -> int:
 
 
 def _read_uncut(unit: Unit) -> Document | None:
-    """Parse a unit without tokens, which cost most and which only sources of types read; None as `_read_quietly`."""
+    """Parse a unit without tokens, which is faster; None if it cannot be read, as it is withheld later."""
     with uncut_documents():
         return _read_quietly(unit)
 
 
 def _read_quietly(unit: Unit) -> Document | None:
-    """Parse a unit, and return its document; None on any error but ConfigError, as the release withholds it later."""
+    """Parse a unit; None if it cannot be read, as it is withheld later; ConfigError is raised."""
     try:
         return unit.read()
     except ConfigError:
@@ -192,7 +192,7 @@ class _KnownEffect:
     hit: bool = False
 
     def see(self, doc: Document) -> None:
-        """Count the note if its patient is listed, and record whether an identifier of the patient is in the text."""
+        """Count the note if its patient is listed; note whether a known identifier is in the text."""
         if doc.patient in self.known.patients:
             self.seen.add(doc.patient)
             self.listed += 1
@@ -247,7 +247,7 @@ class _TypesEffect:
     """Sources of types that find something; each is asked until it does."""
 
     def __init__(self, sources: Sequence[Source], option: str) -> None:
-        """Wait for each source to find something."""
+        """Keep all sources as ones that have found nothing yet."""
         self.number, self.option, self.waiting = len(sources), option, list(sources)
 
     def see(self, doc: Document) -> None:
@@ -281,7 +281,7 @@ class _KeepEffect:
     names: set[str] = field(default_factory=set, repr=False)
 
     def see(self, doc: Document) -> None:
-        """Collect the names of the note's fields, and let the kept field look at its value."""
+        """Collect the names of the note's fields, and show its value to the kept field."""
         self.names |= doc.meta.keys()
         self.kept.see(doc)
 

@@ -77,7 +77,7 @@ class Ledger:
         return content if _checksum(number, stored_key, at, content) == checksum else None
 
     def put(self, number: int, key: str, result: bytes) -> None:
-        """Add the result of an item; it is safe after the next `sync`, which comes when enough is waiting."""
+        """Add the result of an item under its key; it is on disk after the next `sync`, which a full buffer causes."""
         name = bytes.fromhex(key)
         self._replace(number, _RECORD.pack(name, self._size, len(result), _checksum(number, name, self._size, result)))
         self._results.write(result)
@@ -103,7 +103,7 @@ class Ledger:
         return name in self._marks
 
     def sync(self) -> None:
-        """Make all results safe: first the results, then the records that describe them."""
+        """Write and fsync all waiting results, then the records that refer to them."""
         if not self._waiting:
             return
         _flush(self._results)
@@ -130,7 +130,7 @@ class Ledger:
         return record if len(record) == _RECORD.size else _NONE
 
     def _replace(self, number: int, record: bytes) -> None:
-        """Keep an item's record until it is written, and count the change; `_NONE` deletes it."""
+        """Keep an item's new record until `sync` writes it, and update the count; `_NONE` deletes the item."""
         before = self._record(number) if self._number else _NONE
         self._number += (record != _NONE) - (before != _NONE)
         self._waiting[number] = record
@@ -278,13 +278,13 @@ def _is_file_at(stream: BinaryIO, path: Path) -> bool:
 
 
 def _flush(stream: BinaryIO) -> None:
-    """Flush a stream, and its file to the disk."""
+    """Flush a stream, and fsync its file."""
     stream.flush()
     os.fsync(stream.fileno())
 
 
 def _checksum(number: int, key: bytes, at: int, content: bytes) -> bytes:
-    """Return the checksum of a record and its result."""
+    """Return the 16-byte checksum of a record (number, key, place) and its result."""
     whole = hashlib.blake2b(_RECORD.pack(key, at, len(content), number.to_bytes(16, "big")), digest_size=16)
     whole.update(content)
     return whole.digest()

@@ -60,7 +60,7 @@ def dry_run(job: ReleaseJob, *, workers: int = 1, tick: Tick = lambda _: None) -
 def results_in_memory(
     job: ReleaseJob, stack: ExitStack, *, workers: int = 1, tick: Tick = lambda _: None
 ) -> Iterator[tuple[int, Released | Withheld]]:
-    """Yield the number and the result of every unit, in the order of the input, without a ledger.
+    """Yield (number, result) of every unit, in input order, after all are processed; no ledger, no output.
 
     `stack` closes what waits on the disk until its turn.
     """
@@ -110,7 +110,7 @@ def _run_with_ledger(
     workers: int,
     tick: Tick,
 ) -> dict[str, Any]:
-    """Process, build and publish what the ledger lacks; return the manifest; Interrupted if Ctrl-C comes."""
+    """Process what the ledger lacks, build the outputs and publish them; return the manifest; Interrupted on Ctrl-C."""
     notes = {} if job.vault.key is None else {"salt": secrets.token_hex(32)}
     with open_ledger(job.work, job.digest, notes=notes, resume=resume) as ledger:
         try:
@@ -216,7 +216,7 @@ class _Processed:
     seal: Seal | None
 
     def results(self, job: ReleaseJob) -> Iterator[tuple[Origin, Released | Withheld]]:
-        """Yield (origin, result) of every unit in input order, each time called; DataError if one is lost."""
+        """Yield (origin, result) of every unit in input order, at each call anew; DataError if one was lost."""
         seen: set[str] = set()
         aside = iter(self.withheld)
         next_aside = next(aside, None)
@@ -247,7 +247,7 @@ def _unpack_result(content: bytes, number: int, origin: Origin, job: ReleaseJob)
 def _process_job(
     job: ReleaseJob, gathered: Gathered, ledger: Ledger, stack: ExitStack, *, workers: int, tick: Tick
 ) -> _Processed:
-    """Process the batches that have no results yet into the ledger; return it with the withheld results."""
+    """Process the batches that the ledger lacks results of, into it; return ledger, units and withheld results."""
     key, salt = job.vault.key, ledger.notes.get("salt", "")
     seal = None if key is None else Seal.new(key, bytes.fromhex(salt))
     withheld = stack.enter_context(SealedRecords(job.output.parent))
@@ -313,7 +313,7 @@ def _list_results(
 
 @contextmanager
 def _open_lists(job: ReleaseJob) -> Iterator[_PrivateLists]:
-    """Yield the private lists of a job to write; at the end, remove those that may be missing and have no line."""
+    """Yield the job's private lists, open for writing; at the end, delete optional lists without a line."""
     folder = _make_private_folder(job.private_part)
     with ExitStack() as stack:
         chosen = [name for name in _LISTS if name != _IDS or not job.release.keep_ids]
@@ -335,7 +335,7 @@ def _write_vault(job: ReleaseJob, done: _Processed) -> None:
 
 
 def to_document(result: Released, job: ReleaseJob) -> Document:
-    """Return a released result as a document with the tokens and layer that the output format needs."""
+    """Return a released result as a document, with tokens and layer if the output format needs them."""
     can = job.form.can
     doc = result.document(spans=job.release.spans, tokens=can.needs_tokens)
     return doc.with_layer(LAYER, ()) if can.needs_layer and not doc.layers else doc

@@ -60,7 +60,7 @@ def process_batches(
     set_aside: Callable[[int, R], None],
     done: Callable[[Sequence[WorkItem[P]]], None] = lambda _: None,
 ) -> None:
-    """Process all batches: results of bytes are stored in the ledger, any other is given to `set_aside`.
+    """Process the batches that the ledger lacks, store results of bytes in it, give others to `set_aside`.
 
     `each` gets the batches that lack a result and yields each with its results, in any order: results within a batch
     may depend on one another. A second run reads what is stored; a result that is not is computed again, with its whole

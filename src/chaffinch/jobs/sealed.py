@@ -68,7 +68,7 @@ class SealedRecords:
         return f"SealedRecords({self._number} records, {sum(map(len, self._levels))} runs)"
 
     def add(self, key: bytes, payload: bytes) -> None:
-        """Add a record; records of equal keys stay in the order in which they were added."""
+        """Add a record, written to disk when memory is full; records of equal keys keep their order."""
         self._sorted = self._sorted and (not self._waiting or self._waiting[-1][0] <= key)
         self._waiting.append((key, payload))
         self._bytes += len(key) + len(payload) + _OVERHEAD
@@ -98,7 +98,7 @@ class SealedRecords:
             self._sorted = True
 
     def _write_run(self) -> None:
-        """Write what is in memory as a run; where a level is full, merge its runs into one of the next."""
+        """Write the records in memory to disk as a sorted, encrypted run, and empty the memory."""
         self._sort()
         self._add_run(self._waiting, 0)
         self._waiting, self._bytes = [], 0
@@ -134,13 +134,13 @@ class _Cipher:
         self._cipher, self._count = AESGCM(secrets.token_bytes(32)), 0
 
     def seal(self, plain: bytes) -> bytes:
-        """Return the nonce and the sealed bytes."""
+        """Return a new nonce followed by the encrypted bytes."""
         self._count += 1
         nonce = _NONCE.pack(self._count)
         return nonce + self._cipher.encrypt(nonce, plain, None)
 
     def open(self, sealed: bytes) -> bytes:
-        """Return the bytes in plain; raise ChaffinchError if the disk returned others than were written."""
+        """Decrypt what `seal` returned; raise ChaffinchError if it was changed on the disk."""
         from cryptography.exceptions import InvalidTag
 
         try:
@@ -158,7 +158,7 @@ class _Run:
         self._cipher = cipher
 
     def write(self, records: Iterable[_Record]) -> None:
-        """Write sorted records in encrypted blocks."""
+        """Append sorted records to the file in encrypted blocks."""
         parts: list[bytes] = []
         size = 0
         for key, payload in records:

@@ -16,7 +16,7 @@ from chaffinch.text.formats import WriteOptions
 
 
 def release_to_bytes(job: ReleaseJob, *, workers: int = 1, tick: Tick = lambda _: None) -> tuple[dict[str, Any], bytes]:
-    """De-identify a job in memory; return its manifest and the bytes of the released file (empty if all is withheld).
+    """De-identify a job in memory; return its manifest and the bytes of the released file, empty if all is withheld.
 
     The format must be one of one file, as `check_stream` tells.
     """

@@ -64,7 +64,7 @@ class DetectorSpec:
     digest: str = field(default="", repr=False)
 
     def build(self) -> HybridDetector:
-        """Load the detector; raise ConfigError for a file without a phrase to deny, or if anything changed."""
+        """Load the detector; ConfigError if the file to deny is empty, or if model or lists changed since `pin`."""
         allow, deny = ([] if path is None else read_phrases(path) for path in (self.allow, self.deny))
         if self.deny is not None and not deny:
             raise ConfigError(f"--deny {self.deny} has no phrase; write one per line, or leave it out")
@@ -86,7 +86,7 @@ class DetectorSpec:
         return found
 
     def pin(self, found: Detector) -> DetectorSpec:
-        """Return the spec for other processes: paths do not depend on the folder, and the detector must be this one."""
+        """Return the spec for other processes: absolute paths, and the digest that the detector must have."""
         model, files = self.model, (self.known, self.allow, self.deny, self.types)
         if model is not None and model not in list_packaged_models():
             model = str(Path(model).absolute())
@@ -103,7 +103,7 @@ class Keys:
 
     @classmethod
     def read(cls, secret_file: str | Path | None, vault_key_file: str | Path | None = None) -> Keys:
-        """Read the keys from files that only their owner can read, on the machine that works."""
+        """Read the secret and the vault's key from files that only their owner can read; None where none is given."""
         files = (secret_file, vault_key_file)
         secret, vault = (None if path is None else Secret.read(path) for path in files)
         return cls(secret, vault)
@@ -125,7 +125,7 @@ class WorkSpec:
 
     @classmethod
     def of(cls, release: Release, source: DetectorSource, *, salt: str = "") -> WorkSpec:
-        """Return the spec of a release: all of it except the secret, of which it has the fingerprint."""
+        """Return the spec of a release for other processes: all but the secret, whose fingerprint it keeps."""
         fingerprint = "" if release.secret is None else release.secret.fingerprint()
         return cls(
             source, release.policy, release.keep_ids, release.fields, release.spans, release.date_order,
@@ -151,7 +151,7 @@ class BatchWork:
 
 
 def load_work(spec: WorkSpec, keys: Keys) -> BatchWork:
-    """Return the work of a spec, its detector loaded once per process; ConfigError if vault key and salt disagree."""
+    """Return what processes batches, its detector loaded once per process; ConfigError if key and salt disagree."""
     if bool(spec.salt) != (keys.vault is not None):
         raise ConfigError("a job with a vault needs the key of the vault, and one without needs none")
     seal = None if keys.vault is None else Seal.new(keys.vault, bytes.fromhex(spec.salt))

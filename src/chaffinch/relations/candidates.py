@@ -82,7 +82,7 @@ def scenes(doc: Document, schema: Schema, *, layer: str | None = None) -> list[S
 
 
 def candidates(doc: Document, schema: Schema, *, layer: str | None = None) -> list[Candidate]:
-    """Return all tuples of mentions in one sentence that fit the roles, in order, each marked as stated or not.
+    """Return tuples of mentions in one sentence that fit the roles, marked stated or not; DataError above `LIMIT`.
 
     >>> from chaffinch.text import Span
     >>> doc = Document.make("A sits in B.", layers={"gold": [Span(0, 1, "Protein"), Span(10, 11, "Location")]})

@@ -38,7 +38,7 @@ def relation_concepts(doc: Document, schema: Schema) -> set[Concepts]:
 
 
 def _split(concept: str) -> tuple[str, ...]:
-    """Split a concept field into its concepts, without placeholders for "unknown"."""
+    """Return the concepts in a concept field, without placeholders for "unknown"."""
     return tuple(part for part in SPLIT.split(concept) if part not in UNKNOWN)
 
 

@@ -51,7 +51,7 @@ def names_of(doc: Document, span: Span) -> frozenset[str]:
 def label(
     docs: Iterable[Document], known: Iterable[Sequence[str]], schema: Schema, *, layer: str | None = None
 ) -> list[Document]:
-    """Return copies with the schema's relations replaced by one per candidate whose names are a known tuple; or errors.
+    """Return copies with a relation per candidate of known names in place of the schema's; ConfigError or DataError.
 
     Members are concepts or names. Earlier relations of this name are dropped.
     """

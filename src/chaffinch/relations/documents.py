@@ -84,7 +84,7 @@ class DocumentExtractor:
             yield tuple(self._finding(doc, pair, score) for score, pair in ranked)
 
     def annotate(self, docs: Iterable[Document]) -> Iterator[Document]:
-        """Yield the documents; relations of this name are replaced by the extracted ones."""
+        """Yield copies of the documents, their relations of this name replaced by the extracted ones."""
         documents = list(docs)
         for doc, found in zip(documents, self.extract_all(documents), strict=True):
             others = tuple(relation for relation in doc.relations if relation.label != self.schema.name)
@@ -149,7 +149,7 @@ class DocumentExtractor:
 
 
 def train_documents(docs: Iterable[Document], schema: Schema, config: Extraction | None = None) -> DocumentExtractor:
-    """Train an extractor of relations between concepts; DataError unless some tuples are related, some not.
+    """Train an extractor between concepts; DataError unless tuples of both kinds exist, ConfigError in the mode joint.
 
     The sentence extractor learns from every tuple of mentions of related concepts; the merging regression learns from
     held-out scores of the sentence extractor.

@@ -210,7 +210,7 @@ class Explanation:
 def explain_by_occlusion(
     doc: Document, span: Span, read: Reading, labels: Sequence[str], *, kind: VoiceKind = "tagger", name: str = ""
 ) -> Explanation:
-    """Explain a span by what its log-odds lose when words in reach are blank, one at a time; for any token model.
+    """Explain a span by what blanking each word in reach takes from its log-odds; DataError if it cuts a token.
 
     `read` returns for each document (T, L) the chances of the labels, the first of which is O. The chance of the span
     is the mean chance of its label over its tokens; `kind` "reader" is asked for the chance of any label but O.

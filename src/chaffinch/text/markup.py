@@ -16,7 +16,7 @@ _COLOURS = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#cc79a7", "#d55e00")
 
 
 def plain_html(text: str) -> str:
-    """Return text in fixed-width letters, escaped.
+    """Return the text, escaped, in a <pre> element.
 
     >>> plain_html("a < b")
     '<pre>a &lt; b</pre>'
@@ -37,7 +37,7 @@ def document_html(doc: Document) -> str:
 
 
 def _mark_spans(doc: Document, layer: str) -> str:
-    """Return the text with the spans of a layer as marks."""
+    """Return the first `_MOST` characters as HTML, the spans of a layer as <mark>; overlaps resolved by length."""
     labels = sorted({span.label for span in doc.layers[layer]})
     pieces, at = [], 0
     for span in resolve(doc.layers[layer]):
@@ -55,12 +55,12 @@ def _mark_spans(doc: Document, layer: str) -> str:
 
 
 def _rest(doc: Document) -> str:
-    """Return how much is not shown."""
+    """Return a paragraph on how many characters are not shown; "" if all are."""
     left = len(doc.text) - _MOST
     return f"<p><em>… and {left:,} characters more</em></p>" if left > 0 else ""
 
 
 def _block(name: str, body: str) -> str:
-    """Return a layer with its name above."""
+    """Return a <div> of HTML with the layer's name above it, if it has one."""
     head = f"<strong>{escape(name)}</strong>" if name else ""
     return f'<div>{head}<div style="white-space:pre-wrap">{body}</div></div>'

@@ -63,7 +63,7 @@ def runs(tags: Sequence[str]) -> list[Run]:
 
 
 def valid_runs(tags: Sequence[str], scheme: Scheme) -> list[Run]:
-    """Return (first token, end, label) of the entities that are written exactly as the scheme demands.
+    """Return (first token, end, label) of entities written exactly as the scheme demands; DataError for a bad tag.
 
     >>> valid_runs(["I-X", "O", "B-X", "I-X"], "IOB2")
     [(2, 4, 'X')]

@@ -221,7 +221,7 @@ class _View:
         self._ends: NDArray[np.int64] | None = None
 
     def made(self) -> View | None:
-        """Return the finished view; None if nothing was changed."""
+        """Return the view; None if nothing was changed."""
         if not self._changed:
             return None
         starts, ends = self._offsets()

@@ -42,7 +42,7 @@ class CalendarWords:
         self.pattern = alternation(names_by_word)
 
     def find(self, word: str, *, language: str | None, short: bool = False) -> Name | None:
-        """Return what a calendar word means, or None; of several meanings, preferably in `language` and `short`."""
+        """Return language, number and length of a calendar word, or None; of several, that in `language`."""
         found = self._names_by_word.get(unicodedata.normalize("NFC", word).casefold(), [])
         return max(found, key=lambda name: (name.language == language, name.short == short), default=None)
 

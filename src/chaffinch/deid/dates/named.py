@@ -128,7 +128,7 @@ def _read_month_form(match: re.Match[str], conventions: Conventions, *, glued: b
 
 
 def day_fields(match: re.Match[str], *, default: bool, day: str = "d", th: str = "th") -> list[Field]:
-    """Return the stretches of a matched day, and of its English ordinal suffix if any, that a shift rewrites."""
+    """Return the stretches that a shift rewrites of a matched day: digits, and English ordinal suffix if any."""
     (pad,) = digit_widths(match[day], default=default)
     fields = [number_field(match, day, "day", pad)]
     if match[th] and match[th][-1].isalpha() and match[th][-1] not in "ºª":
@@ -137,7 +137,7 @@ def day_fields(match: re.Match[str], *, default: bool, day: str = "d", th: str =
 
 
 def _read_season_or_holiday(match: re.Match[str], conventions: Conventions, point: Point, name: Name) -> list[Point]:
-    """Return the date `point` with the year, if written, and the stretches that a shift rewrites."""
+    """Return the season or holiday `point` with the year, if written, and the stretches that a shift rewrites."""
     role: Role = "season" if point.precision == "season" else "holiday"
     fields = [Field(match.start("word"), match.end("word"), role, name=name)]
     year = None

@@ -29,7 +29,7 @@ Width: TypeAlias = tuple[int, bool]  # the least number of digits (0: any), and 
 
 
 def digit_widths(*numbers: str, default: bool) -> list[Width]:
-    """Return (least digits, whether the text shows it) for each number, by leading zeros, else by the default."""
+    """Return (least digits, whether the text shows it) of each number: by leading zeros of any, else by the default."""
     paddings = [number[0] == "0" if number[0] == "0" or len(number) == 1 else None for number in numbers]
     hint = next((padded for padded in paddings if padded is not None), None)
     resolved = [hint if padded is None else padded for padded in paddings]
@@ -37,7 +37,7 @@ def digit_widths(*numbers: str, default: bool) -> list[Width]:
 
 
 def year_field(match: re.Match[str], conventions: Conventions, group: str = "y") -> tuple[int, Field]:
-    """Return the year that a group matched, with its century, and the stretch of its digits."""
+    """Return the year that a group matched, completed to four digits, and the stretch of its digits."""
     digits = match[group].lstrip("'’‘´`")
     end = match.end(group)
     year = int(digits) if len(digits) == 4 else conventions.full_year(int(digits))
@@ -135,7 +135,7 @@ def _read_eight_digits(text: str, start: int, conventions: Conventions) -> list[
 
 
 def _read_years(match: re.Match[str], conventions: Conventions) -> list[Point] | None:
-    """Return two years, the second written without its century and never earlier: 1998-99, 1999/00."""
+    """Return two years, the second written in two digits and never earlier: 1998-99, 1999/00."""
     year, field = year_field(match, conventions)
     later = year - year % 100 + int(match["z"])
     later += 100 if later < year else 0
@@ -144,7 +144,7 @@ def _read_years(match: re.Match[str], conventions: Conventions) -> list[Point] |
 
 
 def read_decade(text: str, start: int, end: int, conventions: Conventions) -> list[Point] | None:
-    """Parse a decade (1990s, '90s, 90er Jahre, los 90); two digits mean the last one that is not in the future."""
+    """Parse a decade (1990s, '90s, 90er Jahre, los 90) in text[start:end]; None if it is none."""
     match = _DECADE.fullmatch(text, start, end) or _DECADE_ES.fullmatch(text, start, end)
     if match is None:
         return None

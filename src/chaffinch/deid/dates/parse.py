@@ -164,7 +164,7 @@ def _read_with_time(text: str, start: int, end: int, conventions: Conventions) -
 
 
 def _fill_years(points: Sequence[Point], reference_year: int | None) -> list[Point]:
-    """Return the dates with a year each: its own, a neighbour's such that time runs forward, or an assumed one."""
+    """Return the dates with years: their own, a neighbour's in rising order, else the reference year or any."""
     filled = list(points)
     if not any(point.year is not None for point in filled):
         first = filled[0].in_year(reference_year, known=False)

@@ -48,7 +48,7 @@ def read_shared(text: str, start: int, end: int, conventions: Conventions) -> li
 
 
 def _read_named_days(match: re.Match[str], conventions: Conventions) -> list[Point] | None:
-    """Return two days of a named month, with a place to write a second month after a shift; None if not in order."""
+    """Return two days of a named month, one with an empty place where a shift may write a second month; or None."""
     name = MONTHS.find(match["mon"], language=language_of(match.string, conventions))
     if name is None or int(match["d"]) >= int(match["e"]):
         return None
@@ -71,7 +71,7 @@ def _read_named_days(match: re.Match[str], conventions: Conventions) -> list[Poi
 
 
 def _read_numeric_days(match: re.Match[str], conventions: Conventions, implied: Field) -> list[Point] | None:
-    """Return two rising days of one month in digits, else None; a shift may write a second month at `implied`."""
+    """Return two rising days of one numeric month, or None; a shift may write a second month at `implied`."""
     if int(match["d"]) >= int(match["e"]):
         return None
     pad_d, pad_e, pad_m = digit_widths(match["d"], match["e"], match["m"], default=False)
@@ -87,7 +87,7 @@ def _read_numeric_days(match: re.Match[str], conventions: Conventions, implied: 
 def _make_pair(
     match: re.Match[str], year: int | None, month: int, first: list[Field], second: list[Field]
 ) -> list[Point]:
-    """Return the two matched days as dates with the stretches that a shift rewrites."""
+    """Return the two matched days of one month as dates, each with the stretches that a shift rewrites."""
     kind = Point("month-day" if year is None else "day", year, month)
     return [
         replace(kind, day=int(match["d"]), fields=tuple(first)),

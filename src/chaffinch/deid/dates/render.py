@@ -31,7 +31,7 @@ def write_shifted(text: str, points: Sequence[Point], days: int) -> str | None:
 
 
 def _shift_point(point: Point, days: int) -> date | None:
-    """Return the day of a date after a shift, None without a day; a December season gives January next year."""
+    """Return a date's anchor moved by `days`, None without one; a season moved to December counts as next January."""
     day = point.anchor()
     if day is None:
         return None
@@ -40,7 +40,7 @@ def _shift_point(point: Point, days: int) -> date | None:
 
 
 def _write_field(old: str, field: Field, day: date | None, days: int, neighbour: date | None) -> str | None:
-    """Return the new text of one stretch of a shifted date; None if it cannot be written."""
+    """Return the new text of one stretch of a shifted date, in the style of `old`; None if it cannot be written."""
     name = field.name
     if field.role == "weekday" and name is not None:
         return WEEKDAYS.write(name, (name.number + days) % 7, like=old)
@@ -67,7 +67,7 @@ def _write_name(old: str, field: Field, name: Name, day: date) -> str:
 
 
 def _write_implied_month(field: Field, day: date, neighbour: date | None) -> str:
-    """Return the month of the second day, with what surrounds it; "" while both are in one month."""
+    """Return the month to insert where a shift made a range span two months; "" while it is in one."""
     if neighbour is not None and (neighbour.year, neighbour.month) == (day.year, day.month):
         return ""
     if field.name is None:

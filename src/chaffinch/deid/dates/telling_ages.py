@@ -75,11 +75,11 @@ class Timeline:
 
     @property
     def reference_year(self) -> int | None:
-        """Return the last four-digit year if two-digit years around it can be later than 2030; else None."""
+        """Return the last four-digit year if two-digit years near it may be later than 2030; else None."""
         return self.last_year if self.last_year is not None and self.last_year + AHEAD > LATEST else None
 
     def without(self, day: date) -> Timeline | None:
-        """Return the timeline without a day after all four-digit years and far from other days; None for any other day.
+        """Return the timeline without a day that is late and far from others, so perhaps misread; None for other days.
 
         If the year of such a day has two digits, it may be of the previous century. Return None for any other day.
         """
@@ -101,7 +101,7 @@ class _DayRange:
 
 
 def find_dated_texts(text: str, spans: Iterable[Span]) -> list[DatedText]:
-    """Return the note's dates, given as sorted spans, each with whether words beside it say "born".
+    """Return text, day–month order and whether words beside it say "born" of each date span of a note.
 
     >>> note = "DOB 3/4/1925, seen 5/6/2015"
     >>> [dated.birth for dated in find_dated_texts(note, [Span(4, 12, "DATE"), Span(19, 27, "DATE")])]
@@ -170,7 +170,7 @@ def tells_age_over(dated: DatedText, limit: AgeLimit, timeline: Timeline) -> boo
 
 
 def _greatest_age(days: _DayRange, limit: AgeLimit, timeline: Timeline) -> int:
-    """Return the most whole years between a date and the timeline's last day; `by_year`: the difference of years."""
+    """Return the age in whole years that a birth on the date's first day gives on the timeline's last day."""
     first, last = days.first, timeline.last
     return last.year - first.year - (not limit.by_year and (last.month, last.day) < (first.month, first.day))
 

@@ -82,7 +82,7 @@ class KnownIdentifiers:
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> KnownIdentifiers:
-        """Build from rows of a patient column and identifier columns; count too short ones; DataError if bad."""
+        """Build from rows with patient and identifier columns, too short values counted; DataError for a bad row."""
         by_patient: defaultdict[str, list[Identifier]] = defaultdict(list)
         too_short = 0
         for number, row in enumerate(rows, start=1):
@@ -209,7 +209,7 @@ def _patterns(identifier: Identifier) -> Iterator[tuple[str, float, bool]]:
 
 
 def _word(word: str) -> str:
-    """Return a regular expression for a word; a street suffix matches in full or abbreviated ("street", "st")."""
+    """Return a regex for a word; a street suffix matches in full or abbreviated ("street", "st")."""
     other = _SUFFIXES.get(word) or next((long for long, short in _SUFFIXES.items() if short == word), "")
     return f"(?:{re.escape(word)}|{other})" if other else re.escape(word)
 
@@ -243,7 +243,7 @@ def _name_patterns(plain: str) -> Iterator[tuple[str, float, bool]]:
 
 
 def _name_part(part: str) -> str:
-    """Return a regular expression for a part of a name; a double name may have a sign, blank or nothing inside.
+    """Return a regex for a part of a name; between its halves may be a hyphen, apostrophe, blank or nothing.
 
     A line may end after the hyphen.
     """
@@ -295,7 +295,7 @@ def _patient_columns(names: Iterable[str]) -> list[str]:
 
 
 def _gather_values(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a row of columns and values; a column that is there several times holds the list of its values.
+    """Return {column: value} of a row; a column that occurs several times holds the list of its values.
 
     >>> _gather_values([("phone", "1"), ("ssn", "2"), ("phone", "3")])
     {'phone': ['1', '3'], 'ssn': '2'}

@@ -41,7 +41,7 @@ def class_layer(layer: str) -> str:
 
 @lru_cache(maxsize=4096)
 def wider_class(label: str) -> str:
-    """Return the class to assume if a span's label is wrong: the label's category, or OTHER if it is its own category.
+    """Return the class to fall back on if a label is doubtful: its category, or OTHER if it is its own category.
 
     >>> wider_class("CITY"), wider_class("DATE")
     ('LOCATION', 'OTHER')
@@ -54,19 +54,19 @@ class _Hides(dict[str, int]):
     """How much a policy hides of each label; computed on first use."""
 
     def __init__(self, policy: Policy) -> None:
-        """Start with no labels; they are looked up in the policy on first use."""
+        """Start without labels; each is looked up in the policy when it is first asked for."""
         super().__init__()
         self._policy = policy
 
     def __missing__(self, label: str) -> int:
-        """Look up how much the policy hides of a label, store it and return it."""
+        """Look up the rank of how much the policy hides of a label, store it and return it."""
         self[label] = self._policy.hides(label)
         return self[label]
 
 
 @lru_cache(maxsize=64)
-def _hides(policy: Policy) -> _Hides:
-    """Return the table of how much a policy hides by label, cached by policy."""
+def _hiding_table(policy: Policy) -> _Hides:
+    """Return the table {label: how much the policy hides of it}, cached by policy."""
     return _Hides(policy)
 
 
@@ -76,7 +76,7 @@ def settle_classes(doc: Document, layer: str | None, policy: Policy, *, limit: f
     Only spans whose operator leaves a part readable can change. Applying it twice changes nothing more.
     """
     spans = doc.layer(layer)
-    hides = _hides(policy)
+    hides = _hiding_table(policy)
     readable = [span for span in spans if hides[span.label] < LEAVES_NOTHING]
     if not readable:
         return spans
@@ -94,7 +94,7 @@ def settle_classes(doc: Document, layer: str | None, policy: Policy, *, limit: f
 
 
 def _class_chances(doc: Document, layer: str | None) -> Soft | None:
-    """Return the class probabilities of a layer, or if there are none its soft labels, or None."""
+    """Return a layer's class probabilities, else its soft labels, else None."""
     if not doc.soft:
         return None
     name = layer if layer is not None else next(iter(doc.layers)) if len(doc.layers) == 1 else "gold"
@@ -108,7 +108,7 @@ def _settle_by_score(span: Span, hides: _Hides, limit: float) -> str:
 
 
 def _settle_by_chances(doc: Document, spans: Sequence[Span], soft: Soft, hides: _Hides, limit: float) -> Iterator[str]:
-    """Yield each span's label: its own, or while a stricter class is likely, the strictest plausible one."""
+    """Yield each span's label; a stricter class whose chance reaches the limit replaces it, again and again."""
     ranks = np.array([-1 if label == "O" else hides[label] for label in soft.labels], np.int64)
     risks = soft.values @ (ranks[:, None] > np.arange(LEAVES_NOTHING))  # (T, ranks) the chance of classes hidden better
     for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
@@ -125,7 +125,7 @@ def _settle_by_chances(doc: Document, spans: Sequence[Span], soft: Soft, hides: 
 
 
 def _strictest(row: Floats, ranks: Ints, rank: int) -> int:
-    """Return the index of the plausible class that hides most, above `rank`; of ties the likeliest."""
+    """Return the index of the plausible class hidden most, above `rank`; of ties the likeliest."""
     better = np.flatnonzero(ranks > rank).tolist()
     floor = min(PLAUSIBLE, max(row[label] for label in better))
     return max((label for label in better if row[label] >= floor), key=lambda label: (ranks[label], row[label], -label))

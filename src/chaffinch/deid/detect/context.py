@@ -50,7 +50,7 @@ class ContextVoice:
         return Soft(self.reader.labels, np.concatenate([empty, *self.reader.posteriors(docs)]))
 
     def join(self, fast: Soft, docs: Iterable[Document]) -> Soft:
-        """Read the documents, and return (N, L) the weighted mean of the fast models' and the reader's soft labels."""
+        """Return (N, L) the weighted mean of the fast models' soft labels and those of the reader on the documents."""
         return join(fast, self.read(docs), weight=self.weight, types=self.types)
 
     def describe(self) -> dict[str, Any]:

@@ -134,6 +134,6 @@ def _classes(language: str) -> tuple[Mapping[str, str], Mapping[str, str]]:
 
 
 def _class_of(label: str, table: Mapping[str, str]) -> str:
-    """Return the class of the first word of a label that the table has; "" if none, or if the label is too long."""
+    """Return the class of the first word of a label that is in the table; "" if none is, or the label is too long."""
     words = re.findall(r"[a-z-]+", label.lower())
     return next((table[word] for word in words if word in table), "") if len(label) <= _LONGEST_LABEL else ""

@@ -83,7 +83,7 @@ class HybridDetector:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Return the settings for the manifest: recall, and how many phrases, identifiers and types were given."""
+        """Return for the manifest recall asked, expected and promised, and how many phrases, identifiers, types."""
         allow, deny = (0 if lexicon is None else sum(map(len, lexicon.phrases)) for lexicon in (self.allow, self.deny))
         known = 0 if self.known is None else sum(map(len, self.known.patients.values()))
         outlook = self.model.dial.outlook(self.recall)
@@ -184,13 +184,13 @@ class HybridDetector:
         ]
 
     def _rank_spans(self, doc: Document, ruled: Sequence[Span], modelled: Sequence[Span]) -> list[list[Span]]:
-        """Return two ranks of spans: exact codes of patterns, widened; then those of other patterns and models."""
+        """Return two lists of spans: exact codes of patterns, widened; then other patterns' and models' spans."""
         exact = self._not_allowed(doc, [span for span in ruled if _keeps_type(span)])
         others = self._not_allowed(doc, [*(span for span in ruled if not _keeps_type(span)), *modelled])
         return [widen(doc.text, exact, others), others]
 
     def _claims(self, doc: Document, spans: Iterable[Span]) -> list[Claim]:
-        """Return class claims of spans not by a model, or denied as towns; user's and exact ones are final.
+        """Return claims on the class of spans that rules or users found, or that cannot be towns; some are final.
 
         A town after "at", "on" or "returned to" is claimed not to be a town, even if a model found it.
         """
@@ -211,7 +211,7 @@ class HybridDetector:
         return [list(doc.layers[patterns.LAYER]) if self.model.rules else [] for doc in index.docs]
 
     def _heeded_spans(self, index: TokenIndex, flags: Flags) -> list[list[Span]]:
-        """Return by document the spans of patterns that hold a flagged token, and those that always count."""
+        """Return by document the pattern spans that hold a flagged token or always count."""
         spans = self._pattern_spans(index)
         firsts, ends = index.runs(spans)
         counts = np.concatenate([[0], np.cumsum(flags)])
@@ -219,11 +219,11 @@ class HybridDetector:
         return [[span for span in part if next(hit) or self._always_counts(span)] for part in spans]
 
     def _always_counts(self, span: Span) -> bool:
-        """Return whether a pattern's span counts whatever models say: codes of exact patterns, or all."""
+        """Tell whether a pattern's span counts whatever models say: an exact code, or no model overrules."""
         return not self.model.overrules or _keeps_type(span)
 
     def chances(self, index: TokenIndex, soft: Soft) -> tuple[Floats, Ints]:
-        """Return (N,) the chances of tokens to be identifiers, raised where patterns are, and (N,) their labels."""
+        """Return (N,) chances that tokens are identifiers, raised under patterns, and (N,) their likeliest labels."""
         chances, types = detect_soft.chances(soft)
         if not self.model.overrules:
             return chances, types
@@ -263,7 +263,7 @@ class HybridDetector:
         return [span for span in spans if not inside(span)]
 
     def _flags(self, index: TokenIndex, soft: Soft) -> Flags:
-        """Return (N,) whether each token reaches the threshold of its type, and models may flag it."""
+        """Return (N,) whether each token's chance reaches its type's threshold at this recall, and is not protected."""
         if not self.model.taggers:
             return np.zeros(len(soft.values), np.bool_)
         chances, types = self.chances(index, soft)
@@ -275,7 +275,7 @@ class HybridDetector:
     def _modelled_spans(
         self, index: TokenIndex, soft: Soft, flags: Flags, decoded: Sequence[Sequence[Span]]
     ) -> list[list[Span]]:
-        """Return by document the decoded spans that hold a flagged token, and the runs of other flagged tokens."""
+        """Return by document decoded spans that hold a flagged token, and runs of the other flagged tokens."""
         if self.model.context is not None:
             decoded = context.decode(index, soft, flags)
         return detect_soft.spans_of(index, soft, flags, decoded)
@@ -378,7 +378,7 @@ def _may_repeat(text: str, span: Span, terms: Sequence[Span]) -> bool:
 
 
 def _recurs(docs: Sequence[Document], layer: str, common: frozenset[str]) -> bool:
-    """Tell whether a word of a repeatable span occurs more often than in spans; a common one must be in two spans."""
+    """Tell whether a word of a name or code occurs outside the found spans too; common words need two spans."""
     times: Counter[str] = Counter()
     counts: set[str] = set()
     for doc in docs:
@@ -434,7 +434,7 @@ def detector(
     by_patient: bool = False,
     fast: bool = False,
 ) -> HybridDetector:
-    """Build a detector of a model, its file or packaged name, or of rules (None); ConfigError for an unfit option.
+    """Build a detector of a model (file, packaged name, or None for rules alone); ConfigError for an unfit option.
 
     `recall` sets the dial of the model; `known` is an admission file; `allow` and `deny` are phrases that are never or
     always identifiers, `deny` by label if it is a mapping; `types` are sources of custom types. `fast` leaves out
@@ -459,7 +459,7 @@ def detector(
 
 
 def with_dial(model: Model, documents: Iterable[Document], *, gold: str | None = None) -> Model:
-    """Return the model with its dial fitted on notes that it did not learn from; every note is a group of its own."""
+    """Return the model with its recall dial fitted on notes that it did not learn from, each a group of its own."""
     find = HybridDetector(replace(model, dial=dial.Dial()))
     samples = list(find.dial_samples(documents, gold))
     groups = [str(number) for number in range(len(samples))]

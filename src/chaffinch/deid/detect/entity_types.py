@@ -35,7 +35,7 @@ _NATIVE = {
 
 
 def presidio_type(label: str) -> str:
-    """Return Presidio's name of a label.
+    """Return Presidio's entity type for one of our labels.
 
     >>> [presidio_type(label) for label in ("DOCTOR", "DATE", "SSN", "ZIP")]
     ['PERSON', 'DATE_TIME', 'US_SSN', 'LOCATION']
@@ -45,7 +45,7 @@ def presidio_type(label: str) -> str:
 
 
 def native_label(entity_type: str) -> str:
-    """Return a kind of ours for a type, Presidio's or native; OTHER for one that nobody knows.
+    """Return our kind for an entity type, Presidio's or ours; OTHER if it is unknown.
 
     >>> native_label("PERSON"), native_label("DOCTOR"), native_label("DATE_TIME"), native_label("ZORRO")
     ('PATIENT', 'DOCTOR', 'DATE', 'OTHER')
@@ -58,5 +58,5 @@ def native_label(entity_type: str) -> str:
 
 
 def all_types(*, native: bool) -> list[str]:
-    """Return all types that can be found, in order."""
+    """Return the names of all types that can be found, sorted; ours if `native`, else Presidio's."""
     return sorted(KINDS) if native else sorted({presidio_type(name) for name in KINDS})

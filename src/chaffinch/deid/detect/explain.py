@@ -94,7 +94,7 @@ class _Reading:
 
     @classmethod
     def of(cls, find: HybridDetector, docs: Sequence[Document]) -> _Reading:
-        """Read the first of a patient's notes with each tagger, reader and pattern, and all notes with the detector."""
+        """Read the first note with each tagger, reader and pattern, and all notes of the patient with the detector."""
         note = docs[0]
         index, soft, _ = find.score_tokens([note])
         prepared = index.docs[0]
@@ -111,7 +111,7 @@ class _Reading:
         return cls(find, note, prepared, soft, read, stacked, taggers, votes, find.detect(docs))
 
     def explain(self, span: Span, top: int | None) -> Explanation:
-        """Explain one span by all voices, chance and threshold; `top` features of a model's voice, None for none."""
+        """Explain one span: voices, chance and threshold; at most `top` features of a model, None for none."""
         ((first, end),) = self.note.token_ranges([span]).tolist()
         modelled = bool(self.find.model.taggers) and end > first
         chances, types = self.find.chances(TokenIndex.of([self.prepared]), self.soft)
@@ -140,7 +140,7 @@ class _Reading:
             yield Voice(kind, "" if name == "deny" else name, spans)
 
     def _pattern_voices(self, span: Span) -> Iterator[Voice]:
-        """Yield the patterns that match, the surest first."""
+        """Yield a voice for each pattern that matches at the span, the surest first."""
         for name, spans in _by_source(sorted(_touching(self.votes, span), key=lambda vote: -vote.score)).items():
             yield Voice("pattern", name, spans)
 
@@ -158,7 +158,7 @@ class _Reading:
             yield replace(extra, name=each.name, spans=scored, chance=float(1.0 - each.rows[decides, 0]))
 
     def _reader_voice(self, read: Soft, span: Span, decides: int, top: int | None) -> Voice:
-        """Return the contextual reader, with the words around the span that its chance depends on."""
+        """Return the reader's voice; with `top`, the words around the span that its chance depends on."""
         voice, chance = self.find.model.context, float(1.0 - read.values[decides, 0])
         if top is None or voice is None:
             return Voice("reader", "", likeliest_spans(self.note, read.values, read.labels, span), chance)
@@ -179,7 +179,7 @@ class _Reading:
         return replace(span, start=int(self.note.tokens[first, 0]), end=int(self.note.tokens[end - 1, 1]))
 
     def _repeat_voices(self, span: Span) -> Iterator[Voice]:
-        """Yield this or other notes with a span of the same word, if nothing but repetition found this one."""
+        """Yield the notes that have a span of the same word, if only repetition found this one."""
         if _touching(self.before[0].layer(self.find.layer), span):
             return
         words = {word.casefold() for word in _words(self.note, span)}
@@ -193,7 +193,7 @@ class _Reading:
                 yield Voice("repeat", f"other note {number}")
 
     def _list_voices(self, span: Span, first: int, end: int) -> Iterator[Voice]:
-        """Yield the word lists that hold a word of the span, and protected terms that touch it."""
+        """Yield a voice for each word list that holds a word of the span, and protected terms that touch it."""
         lists, tokens = self.find.lists, self.note.tokens[first:end].tolist()
         for name in LEXICA:
             for rate in ("hi", "lo"):
@@ -227,7 +227,7 @@ def _touching(spans: Sequence[Span], span: Span) -> tuple[Span, ...]:
 
 
 def _by_source(spans: Sequence[Span]) -> dict[str, tuple[Span, ...]]:
-    """Return spans by source, the sources in order of their first span; the spans no longer name it."""
+    """Return {source: its spans, without the source}, in order of each source's first span."""
     names = list(dict.fromkeys(span.source for span in spans))
     return {name: tuple(replace(span, source="") for span in spans if span.source == name) for name in names}
 

@@ -93,7 +93,7 @@ class Model:
 
 
 def load(path: str | Path) -> Model:
-    """Load a detector's model by path or packaged name; a single tagger's file gives a model without dial, or raise."""
+    """Load a detector's model by path or packaged name; a tagger's file gives one without dial; ModelError if bad."""
     found = bundle.load(path)
     if found.manifest.kind != KIND:
         tagger = load_tagger(path)
@@ -109,7 +109,7 @@ def load(path: str | Path) -> Model:
 
 
 def upper_if_caseless(doc: Document) -> Document:
-    """Upper-case a document whose casing is uninformative (at most 4 % of words title-cased); else return it unchanged.
+    """Return the document in upper case if at most 4 % of its words are title-cased; else unchanged.
 
     >>> upper_if_caseless(Document.make("seen by dr. penn.")).text
     'SEEN BY DR. PENN.'

@@ -105,7 +105,7 @@ class Dial:
         return self.reached[self._row(recall)]
 
     def outlook(self, recall: float | None) -> Outlook:
-        """Return what to expect of the row for a recall, or of the balanced setting if None."""
+        """Return expected and promised recall, and the most that could be promised, for a recall or None (balanced)."""
         place = 0 if recall is None else 1 + self._row(recall)
         if not self.expected:
             return Outlook(None, None, None)
@@ -229,7 +229,7 @@ def _promise(hits: Floats, gold: Floats, notes: int) -> float:
 
 
 def _level(levels: Floats, hits: Ints, ends: Ints, wanted: float, base: int) -> float:
-    """Return the highest level that flags enough identifiers, else the lowest."""
+    """Return a level just below the highest that flags `wanted` identifiers; below the lowest if none does."""
     if base >= wanted or not len(ends):
         return 1.0
     enough = ends[hits[ends] >= wanted]
@@ -252,7 +252,7 @@ def _offsets(sample: DialSample, count: int) -> Floats:
 
 
 def _shift_log_odds(chances: Floats, offsets: Floats) -> Floats:
-    """Return the chances after adding the offsets to their log-odds."""
+    """Return the chances with the offsets added to their log-odds."""
     clipped = np.clip(chances, _EDGE, 1.0 - _EDGE)
     odds = clipped / (1.0 - clipped) * np.exp(offsets)
     return np.asarray(odds / (1.0 + odds))

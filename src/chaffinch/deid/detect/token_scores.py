@@ -76,7 +76,7 @@ class TokenIndex:
 
     @classmethod
     def of(cls, docs: Sequence[Document]) -> TokenIndex:
-        """Concatenate the documents' tokens into one index, with offsets in their texts joined by one character."""
+        """Concatenate the documents' tokens, with offsets as if the texts were joined with one character between."""
         bounds = list(accumulate((len(doc.tokens) for doc in docs), initial=0))
         shifts = list(accumulate((len(doc.text) + 1 for doc in docs), initial=0))[:-1]
         none = np.zeros((0, 2), np.int64)
@@ -85,7 +85,7 @@ class TokenIndex:
         return cls(docs, bounds, shifts, np.ascontiguousarray(edges[:, 0]), np.ascontiguousarray(edges[:, 1]))
 
     def runs(self, spans: Sequence[Sequence[Span]]) -> tuple[Ints, Ints]:
-        """Return the first token, and one past the last, that each span touches, for spans given by document."""
+        """Return (first tokens, ends) of the runs of tokens that the spans touch; spans are given by document."""
         starts = [span.start + shift for shift, in_doc in zip(self.shifts, spans, strict=True) for span in in_doc]
         stops = [span.end + shift for shift, in_doc in zip(self.shifts, spans, strict=True) for span in in_doc]
         firsts = np.searchsorted(self.ends, starts, side="right")
@@ -102,7 +102,7 @@ class TokenIndex:
         return np.cumsum(depth)[:-1] > 0
 
     def word(self, token: int) -> str:
-        """Return the text of a token."""
+        """Return the text of token number `token` of all documents."""
         number = bisect_right(self.bounds, token) - 1
         shift = self.shifts[number]
         return self.docs[number].text[int(self.starts[token]) - shift : int(self.ends[token]) - shift]
@@ -140,7 +140,7 @@ class _Table:
 
     @classmethod
     def of(cls, soft: Soft, more: Sequence[Collection[str]]) -> _Table:
-        """Add zero columns for labels that only spans have; `more` are the labels of the spans, by document."""
+        """Return the soft labels with zero columns for labels that only spans have; `more` are these, by document."""
         new_labels = [sorted(set(labels) - set(soft.labels)) for labels in more]
         added = sorted(set().union(*new_labels))
         number = {name: column for column, name in enumerate((*soft.labels, *added))}
@@ -170,7 +170,7 @@ def with_spans(index: TokenIndex, soft: Soft, spans: Sequence[Sequence[Span]]) -
 
 
 def with_claims(index: TokenIndex, soft: Soft, claims: Sequence[Sequence[Claim]]) -> list[Soft]:
-    """Return class probabilities by document: claims take what models give to O, final ones all of it.
+    """Return class probabilities by document: claims take the chance of O, final claims that of all classes.
 
     A final claim replaces the chances of its tokens. The part that a claim is not sure of, or denies, goes to the wider
     class of its label, so that the doubt remains. Of claims that share a token the first counts; they come in order of

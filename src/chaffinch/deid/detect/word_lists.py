@@ -45,7 +45,7 @@ def word_lists(language: str = LANGUAGE, hidden: Iterable[str] = ()) -> WordList
 
 @lru_cache(maxsize=4)
 def _word_lists(language: str, hidden: frozenset[str]) -> WordLists:
-    """Return the lists of a language without the hidden words; the last four are cached."""
+    """Return the lists of a language without the hidden words; the last four results are cached."""
     return WordLists(language, hidden)
 
 
@@ -56,7 +56,7 @@ class WordLists:
     """
 
     def __init__(self, language: str, hidden: frozenset[str]) -> None:
-        """Load the lists of the language, and wrap the questions about single words in caches."""
+        """Load the lists of the language without hidden words, and cache the answers about single words."""
         self.language, self.hidden, self._pack = language, hidden, languages.pack(language, hidden)
         self._drug_endings = languages.lines(language, "protected/drug-endings")
         self._sections, self._units, self._tests, self._drugs, self._heads = (
@@ -85,7 +85,7 @@ class WordLists:
         return _word_lists, (self.language, self.hidden)
 
     def hide_words(self, words: Iterable[str]) -> WordLists:
-        """Return lists in which these words are hidden too."""
+        """Return the lists of the language with these words hidden too."""
         return _word_lists(self.language, self.hidden | languages.hidden_words(words))
 
     @property

@@ -61,7 +61,7 @@ class _Part:
 
 
 def leaking_upper(size: int, read: int, found: int, *, recall: float = 1.0, alpha: float = 0.05) -> int:
-    """Return the largest number of leaking notes among `size` that `found` in a random sample of `read` allows.
+    """Return the upper bound on leaking notes of `size`, if `found` leak in a random sample of `read`.
 
     This is the hypergeometric Clopper-Pearson bound; a leaking note that is read is found with probability `recall`.
 
@@ -193,7 +193,7 @@ class _Table:
 
     @classmethod
     def of(cls, part: _Part, most: int) -> _Table:
-        """Return the table of chances over a grid of the stratum's possible totals."""
+        """Return the table of chances of the sample over a grid of the stratum's possible totals of leaks."""
         totals, tops = _cells(part.low, part.high)
         full = totals // most
         numbers = np.unique(np.concatenate([full, np.minimum(full + 1, part.size)]))
@@ -216,7 +216,7 @@ class _Table:
 
 
 def _cells(low: int, high: int) -> tuple[Ints, Ints]:
-    """Return the first and the last total of each cell of a range."""
+    """Return (first totals, last totals) of at most `_MOST_CELLS` cells that divide the range [low, high]."""
     totals = np.unique(np.linspace(low, high, min(high - low + 1, _MOST_CELLS)).astype(np.int64))
     return totals, np.append(totals[1:] - 1, high)
 
@@ -241,7 +241,7 @@ def _dual_bound(tables: Sequence[_Table], slope: float, seen: int, recall: float
 
 
 def _found_grid(part: _Part, seen: int, recall: float, alpha: float) -> Grid:
-    """Return the exact chances of one stratum, for the numbers of leaking notes that it alone does not exclude."""
+    """Return the exact chances of found leaks in one stratum, by cells of numbers of leaking notes still possible."""
     alone = leaking_upper(part.size, part.read, min(seen // part.weight, part.read), recall=recall, alpha=alpha)
     totals, tops = _cells(part.low, max(part.low, min(part.high, alone)))
     chances = detection_chances(part.size, part.read, totals, recall, seen // part.weight)

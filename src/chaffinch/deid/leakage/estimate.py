@@ -44,7 +44,7 @@ class Reader:
             )
 
     def least_recall(self, alpha: float) -> float:
-        """Return the lower limit of the recall, wrong with probability `alpha`; the recall if it was not measured."""
+        """Return the lower confidence limit of the recall, wrong with chance `alpha`; the recall if not measured."""
         if self.planted is None:
             return self.recall
         from scipy.stats import beta
@@ -121,7 +121,7 @@ class LeakEstimate:
         return {**asdict(self), "strata": strata, "sentence": self.sentence()}
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one table row for each category and one for all."""
+        """Return a table row of figures for each category, then one for all."""
         return [_row(name, leaks) for name, leaks in (*self.categories.items(), ("all", self.total))]
 
     def __str__(self) -> str:

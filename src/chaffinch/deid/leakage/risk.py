@@ -78,12 +78,12 @@ class ExpectedLeaks:
 
     @property
     def per_note(self) -> float:
-        """Return the expected identifier tokens left in a note."""
+        """Return the expected number of identifier tokens left in a note."""
         return self.leaks / max(self.notes, 1)
 
     @property
     def per_1000(self) -> float:
-        """Return the expected identifier tokens left in 1,000 tokens."""
+        """Return the expected number of identifier tokens left in 1,000 tokens."""
         return 1000 * self.leaks / max(self.tokens, 1)
 
     def as_dict(self) -> dict[str, Any]:
@@ -188,7 +188,7 @@ class RiskCalibration:
 def calibration(
     probabilities: Sequence[float] | Floats, gold: Sequence[int] | Ints | NDArray[np.bool_], *, bins: int = 10
 ) -> RiskCalibration:
-    """Compare predicted and true shares in bins of about equally many tokens; equal values share one; or DataError.
+    """Compare predicted and true shares of identifiers in bins of about equally many tokens; DataError if unfit.
 
     >>> calibration([0.1] * 10 + [0.5] * 2, [1] + [0] * 9 + [1, 0], bins=2).gap
     0.0
@@ -208,7 +208,7 @@ def calibration(
 
 
 def _bin(p: Floats, truth: NDArray[np.bool_]) -> Bin:
-    """Return the range, mean and true share of some tokens' probabilities, with its exact 95 % interval."""
+    """Return a bin of tokens: range, size, identifiers, mean probability, true share with its exact 95 % interval."""
     from scipy.stats import beta
 
     hits, n = int(truth.sum()), len(p)

@@ -76,7 +76,7 @@ class Sample(msgspec.Struct, frozen=True):
         return [ids[index] for index in np.random.default_rng([self.seed, len(self.strata), 1]).permutation(len(ids))]
 
     def to_json(self) -> bytes:
-        """Return the sample as JSON."""
+        """Return the sample as indented JSON bytes."""
         return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
 
     @classmethod
@@ -98,7 +98,7 @@ def sample(
     least: int = 5,
     allocation: Allocation = "mixed",
 ) -> Sample:
-    """Draw `n` notes by seed within strata cut at quantiles of risk; ConfigError or DataError on unfit arguments.
+    """Draw `n` notes by seed, in strata cut at quantiles of risk; ConfigError or DataError for unfit arguments.
 
     `documents` maps every id of the corpus to its tokens, `risks` to its expected leaks. `strata` are quantiles of risk
     to cut at, or a number of equal parts; 1 is a plain random sample. A stratum gets at least `least` notes (or all it
@@ -169,7 +169,7 @@ def _cut_strata(values: Floats, quantiles: Sequence[float]) -> list[Ints]:
 
 
 def _neyman_shares(values: Floats, groups: Sequence[Ints]) -> Floats:
-    """Return each stratum's share of the sample: size times the deviation of leaking that risks predict."""
+    """Return each stratum's share of the sample: size times the standard deviation of leaking, by the risks."""
     leaking = np.array([np.mean(-np.expm1(-values[group])) for group in groups])
     weights = np.array([len(group) for group in groups]) * np.sqrt(leaking * (1 - leaking))
     if weights.sum() == 0:

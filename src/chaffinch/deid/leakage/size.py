@@ -13,7 +13,7 @@ _LARGE = 10_000_000  # notes, more than anybody will read; the search for a size
 def sample_size(
     bound: float, confidence: float = 0.95, expected: int = 0, *, notes: int | None = None, recall: float = 1.0
 ) -> int:
-    """Return the fewest notes to read to show a share ≤ `bound` if `expected` leaks are found; ConfigError if none do.
+    """Return the fewest notes to read to show a share ≤ `bound`, if `expected` leaks are found; ConfigError if none.
 
     `bound` is a share of notes. `notes` is the size of the corpus; without it the corpus is taken as infinite.
     The bound falls with every note read, so reading more never hurts.

@@ -57,6 +57,6 @@ class Shift:
 
 
 def order_in(memory: Memory, order: Order | Literal["auto"]) -> Order | None:
-    """Return the order that the note's dates agree on, else that of the patient's, else the given one or the job's."""
+    """Return the order of day and month: the note's, else the patient's, else `order` or, for auto, the job's."""
     found = memory.once("order", lambda: settle_order(count_orders(memory.dates))) or memory.orders.patient
     return found or (memory.orders.job if order == "auto" else order)

@@ -24,7 +24,7 @@ class Surrogate:
     hides: ClassVar[int] = 2
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
-        """Return an invented value of the same kind and form; for the same text of a patient always the same."""
+        """Return an invented value of the same kind and form, always the same for equal texts of a patient."""
         drawn = memory.names.drawn
         text = seen.plain
         key = (text, seen.kind.name)

@@ -24,7 +24,7 @@ _OLD = (
 
 @cache
 def patterns() -> tuple[Pattern, ...]:
-    """Return the patterns of ages."""
+    """Return all patterns of ages: with a unit, beside people, after cues, at events."""
     return (*_in_words(), *_of_people(), *_after_cues(), *_at_events())
 
 

@@ -33,7 +33,7 @@ _PHONE_WORDS = (
 
 @cache
 def patterns() -> tuple[Pattern, ...]:
-    """Return the patterns of contacts."""
+    """Return all patterns of contacts: phones, pagers, e-mail and web addresses, network addresses, user names."""
     return (*_phones(), *_short_phones(), *_pagers(), *_addresses(), *_network_addresses(), *_users())
 
 
@@ -295,7 +295,7 @@ def _has_foreign_length(text: str) -> bool:
 
 
 def _trim_punctuation(text: str) -> tuple[int, int]:
-    """Cut the punctuation of the sentence from the end of an address."""
+    """Return (0, end) of an address without the punctuation of the sentence at its end."""
     end = len(text.rstrip(".,;:!?'\"’”>]}"))
     if text[:end].endswith(")") and "(" not in text[:end]:
         end = len(text[:end].rstrip(").,;"))

@@ -51,7 +51,7 @@ _NOT_MORE = r"[\d./-]|\d"
 
 @cache
 def patterns() -> tuple[Pattern, ...]:
-    """Return the patterns of dates."""
+    """Return all patterns of dates: in figures, with month names, short, partial, years, weekdays and holidays."""
     return (*_numbers(), *_with_month_names(), *_short(), *_partial(), *_years(), *_short_years(), *_days())
 
 
@@ -359,6 +359,6 @@ def _is_month_and_year(text: str) -> bool:
 
 
 def _trim_article(text: str) -> tuple[int, int]:
-    """Cut an article from the beginning of a date, and a full stop from its end."""
+    """Return (start, end) of a date without an article before it and a full stop after it."""
     start = 4 if text[:4].lower() == "the " else 0
     return start, len(text.rstrip(". ,"))

@@ -55,12 +55,12 @@ def patterns(lists: WordLists | None = None) -> tuple[Pattern, ...]:
 
 @cache
 def exact() -> frozenset[str]:
-    """Return the names of the patterns that leave no doubt about the label; see `Pattern`."""
+    """Return the names of the patterns that leave no doubt about the label, cached."""
     return frozenset(pattern.name for pattern in patterns() if pattern.exact)
 
 
 def find(doc: Document, sources: Iterable[Pattern] | None = None, lists: WordLists | None = None) -> list[Span]:
-    """Return the identifiers that patterns find, sorted, never overlapping; `source` names the pattern, or is "piece".
+    """Return the identifiers that patterns find in a document, sorted, never overlapping; `source` is the pattern.
 
     >>> note = Document.make("Seen 3/4/1998, BP 120/80, call 555-123-4567.")
     >>> [(span.label, note.text[span.start : span.end]) for span in find(note)]
@@ -93,7 +93,7 @@ def votes_in(
 
 
 def _more_votes(votes: Sequence[Span], narrow: Iterable[Span]) -> list[Span]:
-    """Return what votes from the text with narrow blanks add: whole if they hold all votes they meet, else the rest."""
+    """Return what votes on the text with single blanks add: whole if they hold all votes they meet, else the rest."""
     more: list[Span] = []
     ordered = sorted(votes)
     starts, longest = [vote.start for vote in ordered], max(map(len, votes), default=0)

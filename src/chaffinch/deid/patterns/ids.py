@@ -74,13 +74,13 @@ _CUES = (
 
 @cache
 def patterns() -> tuple[Pattern, ...]:
-    """Return the patterns of identifying numbers."""
+    """Return all patterns of identifying numbers: social security, after cue words, by shape, digits, codes."""
     cued = (pattern for cue in _CUES for pattern in _after_cue(*cue))
     return (*_social(), *cued, *_shapes(), *_records(), *_digits(), *_codes())
 
 
 def _after_cue(label: str, name: str, words: str) -> tuple[Pattern, ...]:
-    """Return the patterns of codes after cue words, which are alternatives of a regular expression."""
+    """Return three patterns of codes after cue words (a regex alternation): plain, with a number sign, spaced."""
     strong = name in ("mrn", "account", "plan", "license")
     need = has_digits if strong else _is_plate if name == "vehicle" else _is_long_code
     cue = (
@@ -313,7 +313,7 @@ def _codes() -> tuple[Pattern, ...]:
 
 
 def has_digits(text: str) -> bool:
-    """At least three digits, and no date or time."""
+    """Tell whether a text has three digits or more and is no date, time or plain number."""
     return _has_three_digits(text) and not _is_plain_number(text)
 
 

@@ -33,7 +33,7 @@ _LINKS = r"(?:(?:of|&|the|for|de|del|la)[ ])"
 
 
 def patterns(lists: WordLists) -> tuple[Pattern, ...]:
-    """Return the patterns of institutions and countries."""
+    """Return all patterns of rooms, departments, hospitals, companies and countries."""
     checks = PlaceChecks(lists)
     return (*_inside(), *_hospitals(checks), *_firms(checks), *_nations())
 

@@ -25,7 +25,7 @@ class NameChecks:
     lists: WordLists
 
     def _name_at_start(self, text: str, *, good: bool = False) -> tuple[int, int] | None:
-        """Return (start, end) of the run of names that begins a text, None if none; `good`: any first word."""
+        """Return (start, end) of the run of names that begins a text, or None; `good` accepts any first word."""
         if " " in text.partition(",")[0]:
             text = _WITH_DEGREE.sub("", text)
         start = end = -1
@@ -55,16 +55,16 @@ class NameChecks:
         return None if start < 0 else (start, _trim_end(text, start, end))
 
     def name_after_title(self, text: str) -> tuple[int, int] | None:
-        """Return the name after a title; its first word may be any word except those that are never names."""
+        """Return (start, end) of the name after a title, or None; nearly any word may be its first."""
         return self._name_at_start(text, good=True)
 
     def name_in_field(self, text: str) -> tuple[int, int] | None:
-        """Return the name in a field, unless its first word means that there is none, or is a clinical term."""
+        """Return (start, end) of the name in a field; None if its first word says there is none, or is a term."""
         first = text.split(maxsplit=1)[0].strip(".,").lower()
         return None if first in _NOBODY or self.lists.is_term(first) else self._name_at_start(text, good=True)
 
     def probable_name(self, text: str) -> tuple[int, int] | None:
-        """Return the run of possible names at the start of a text, if it is more than initials."""
+        """Return (start, end) of the run of possible names at the start of a text; None if only initials."""
         found = self._name_at_start(text)
         return found if found and any(len(word.strip(".,")) > 1 for word in text[slice(*found)].split()) else None
 
@@ -139,7 +139,7 @@ class NameChecks:
         return pieces[0].start(), end if _is_initial(pieces[1].group()) else _trim_end(text, 0, end)
 
     def name_of_speaker(self, text: str) -> tuple[int, int] | None:
-        """Return the whole range if all words are unknown, or a first name leads; None for fields of medicine."""
+        """Return (0, length) if all words are unknown, or a first name leads; None otherwise."""
         words = text.split()
         known = self.lists.rate(words[0], "first") == "hi" and not self.lists.is_common(words[0])
         fits = all(self._is_unknown_word(word) for word in words) or (
@@ -230,7 +230,7 @@ def _is_initial(word: str) -> bool:
 
 
 def _trim_end(text: str, start: int, end: int) -> int:
-    """Return the end of a name without a trailing comma, particle, or full stop that belongs to no initial."""
+    """Return the end of a name without a trailing comma, particle, or full stop that is no initial's."""
     while end > start:
         last = text[start:end].rsplit(maxsplit=1)[-1] if text[start:end].split() else ""
         if (
@@ -247,5 +247,5 @@ def _trim_end(text: str, start: int, end: int) -> int:
 
 
 def without_genitive(text: str) -> tuple[int, int]:
-    """Return the offsets of the text without a final 's."""
+    """Return (0, end) of the text without a final 's."""
     return 0, len(re.sub(r"['’]s$", "", text))

@@ -59,7 +59,7 @@ KIN = either(
 
 
 def patterns(lists: WordLists) -> tuple[Pattern, ...]:
-    """Return the patterns of names with a cue."""
+    """Return all patterns of names with a cue: titles, degrees, fields of patients and staff, signatures."""
     checks = NameChecks(lists)
     return (*_titles(checks), *_degrees(checks), *_patient_fields(checks), *_staff_fields(checks), *_signatures(checks))
 

@@ -32,7 +32,7 @@ _APPOSED = rf"{WORD}(?:[ ]\p{{Lu}}\.)?(?:[ ]{WORD})?"
 
 
 def patterns(lists: WordLists) -> tuple[Pattern, ...]:
-    """Return the patterns of names in prose."""
+    """Return all patterns of names in prose: among people, in sentences, with initials, by role, letters, lists."""
     checks = NameChecks(lists)
     return (
         *_among_people(checks),

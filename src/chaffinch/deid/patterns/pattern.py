@@ -66,11 +66,11 @@ class ByteText:
         return cls(texts, data, begins, [shift + end for end in ends], characters)
 
     def number_at(self, byte: int) -> int:
-        """Return the number of the text at a byte; the end of line before a text belongs to it."""
+        """Return the number of the text at a byte of the buffer; the end of line before a text belongs to it."""
         return bisect_right(self.begins, byte + 1) - 1
 
     def edges(self, number: int, match: tuple[int, int], span: tuple[int, int]) -> Edges:
-        """Convert byte offsets of a match and its span to character offsets of a text."""
+        """Convert byte offsets of a match and its span in the buffer to character offsets in text `number`."""
         begin, char_of = self.begins[number], self.characters[number]
         if char_of is None:
             return match[0] - begin, match[1] - begin, span[0] - begin, span[1] - begin
@@ -112,11 +112,11 @@ class Pattern:
     cut: Cut | None = field(default=None, compare=False, repr=False)
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return the spans of a document, from left to right, never overlapping."""
+        """Return the pattern's spans in a document, from left to right, never overlapping."""
         return [span for _, span in self.find_in(ByteText.of([doc.text]))]
 
     def find_in(self, texts: ByteText) -> list[tuple[int, Span]]:
-        """Return the spans of many texts, each with the number of its text; equal to a search of each text alone."""
+        """Return (text number, span) of the pattern in many texts, as if each text were searched alone."""
         return [
             (number, Span(*offsets, self.label, self.score, self.name))
             for number, edges in matches(texts, self.pattern, self.ignore_case)
@@ -124,7 +124,7 @@ class Pattern:
         ]
 
     def _check_match(self, text: str, first: int, last: int, start: int, end: int) -> tuple[int, int] | None:
-        """Return the start and end of the span of a match, or None if a check rejects it."""
+        """Return (start, end) of a match's span, cut by `cut`; None if context, `fits` or `cut` rejects it."""
         if not self._fits_context(text, first, last, start, end):
             return None
         if self.fits is not None and not self.fits(text[start:end]):
@@ -144,7 +144,7 @@ class Pattern:
 
 
 def matches(texts: ByteText, pattern: str, ignore_case: bool = False) -> list[tuple[int, Edges]]:
-    """Return (text number, edges) of every match with a span; equal to a search of each text alone."""
+    """Return (text number, character offsets of match and span) of all matches, as if each text were searched alone."""
     matcher, group = matcher_of(pattern, ignore_case)
     found: list[tuple[int, Edges]] = []
     beyond = set[int]()
@@ -194,18 +194,18 @@ def _inside(text: str, cut: int) -> bool:
 
 @cache
 def _ending(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern that must match at the end of a text, ignoring case."""
+    """Compile, once, a pattern that must match at the end of a text, ignoring case."""
     return re.compile(rf"(?:{pattern})\Z", re.IGNORECASE)
 
 
 @cache
 def _beginning(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern to be matched at the beginning of a text, ignoring case."""
+    """Compile, once, a pattern to be matched at the beginning of a text, ignoring case."""
     return re.compile(pattern, re.IGNORECASE)
 
 
 def either(words: str | Any) -> str:
-    """Return a group of alternatives, the longest first, from words separated by blanks or from an iterable.
+    """Return a regex group of alternatives, the longest first, from words separated by blanks or an iterable.
 
     >>> either("st street")
     '(?:street|st)'

@@ -25,7 +25,7 @@ class PlaceChecks:
     lists: WordLists
 
     def city_before_state(self, text: str) -> tuple[int, int] | None:
-        """Return the offsets of the city in "City ST"; None if the state's code is also a word."""
+        """Return (start, end) of the city in "City ST"; None if the state's code is also a word, or no city is left."""
         return None if text.rsplit(maxsplit=1)[-1] in ALSO_WORDS else self.any_city(text)
 
     def any_city(self, text: str) -> tuple[int, int] | None:
@@ -58,7 +58,7 @@ class PlaceChecks:
         )
 
     def unmistakable_city(self, text: str) -> tuple[int, int] | None:
-        """Return the longest listed city at the start; a single word must be no common word and no likely name."""
+        """Return (0, end) of the longest listed city at the start; None if a lone common word or likely name."""
         found = self.city_in_lists(text)
         name = "" if found is None else text[slice(*found)]
         other = self.lists.is_common(name) or "hi" in (self.lists.rate(name, "last"), self.lists.rate(name, "first"))
@@ -90,7 +90,7 @@ class PlaceChecks:
         return None
 
     def state_after_city(self, text: str) -> tuple[int, int] | None:
-        """Return the offsets of the state's code at the end of the text if a known city is before it; else None."""
+        """Return (start, end) of the state's code at the text's end if a listed city is before it; else None."""
         return (len(text) - 2, len(text)) if text[-2:] not in ("MD", "PT") and self.city_before_code(text) else None
 
     def institution(self, text: str) -> tuple[int, int] | None:
@@ -131,7 +131,7 @@ class PlaceChecks:
         return (0, len(text[:last].rstrip(" .,"))) if proper and words[0].group().lower() not in _SMALL else None
 
     def company(self, text: str) -> tuple[int, int] | None:
-        """Return the range of a company's name without generic words before it; None for fewer than two words."""
+        """Return (start, end) of a company's name without generic words before it; None below two words."""
         words = _words_in(text)
         while words and (self._is_no_place(words[0].group()) or words[0].group().lower() in _GENERIC):
             words.pop(0)
@@ -158,7 +158,7 @@ def countries() -> tuple[str, ...]:
 
 @cache
 def _not_cities() -> frozenset[str]:
-    """Return the names of countries and states."""
+    """Return the names of countries and states, cached."""
     return frozenset([*countries(), *UNSURE_COUNTRIES, *WORDS["states"]])
 
 
@@ -170,7 +170,7 @@ def _city_names() -> frozenset[str]:
 
 
 def _words_in(text: str) -> list[re.Match[str]]:
-    """Return the words of a text as matches, with their offsets."""
+    """Return the words of a text (between white space) as matches, with their offsets."""
     return list(re.finditer(r"\S+", text))
 
 

@@ -44,7 +44,7 @@ _NO_TOWN_BEFORE = 40  # characters before a place that are searched; "transferre
 
 
 def patterns(lists: WordLists) -> tuple[Pattern, ...]:
-    """Return the patterns of places."""
+    """Return all patterns of places: streets, cities and states, cities after cues, postcodes."""
     checks = PlaceChecks(lists)
     return (*_streets(), *_with_states(checks), *_states(checks), *_cities(checks), *_postcodes())
 
@@ -270,7 +270,7 @@ def _postcodes() -> tuple[Pattern, ...]:
 
 
 def _trim_full_stop(text: str) -> tuple[int, int]:
-    """Cut the full stop of the sentence from a street; a "St." inside keeps its own."""
+    """Return (0, end) of a street without the sentence's full stop; that of a "St." inside stays."""
     return 0, len(text.rstrip(". ,"))
 
 

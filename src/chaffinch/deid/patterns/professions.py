@@ -19,7 +19,7 @@ _KIND_OF_WORK, _WORKER = (
 
 
 def patterns(lists: WordLists) -> tuple[Pattern, ...]:
-    """Return the patterns of professions."""
+    """Return all patterns of professions: beside words for work, and beside people."""
     checks = JobChecks(lists)
     return (*_jobs_beside_work(checks), *_jobs_beside_people(checks))
 
@@ -149,7 +149,7 @@ class JobChecks:
         return start, end
 
     def whole_job(self, text: str) -> tuple[int, int] | None:
-        """Return the job if it ends at the end of the text."""
+        """Return (start, end) of the job if it ends at the end of the text; else None."""
         found = self.job(text)
         return found if found and found[1] == len(text) else None
 
@@ -190,7 +190,7 @@ def _job_in_field(text: str) -> tuple[int, int] | None:
 
 
 def _refuse_other_words(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """Return the range, or None if its words are no job: "as needed", "as directed"."""
+    """Return (start, end); None if its words are no job, as in "as needed", "as directed"."""
     words = text[start:end].split()
     if (
         not words

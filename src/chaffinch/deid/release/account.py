@@ -103,7 +103,7 @@ class Account:
             )
 
     def _line(self, entry: dict[str, Any]) -> bytes:
-        """Return an entry as a line of JSON with its hash, and make that the last hash of the chain."""
+        """Return an entry as a JSON line with its hash, and make that hash the last of the chain."""
         self.last = _next_hash(self.last, entry)
         return msgspec.json.encode({**entry, "hash": self.last}) + b"\n"
 

@@ -102,7 +102,7 @@ def _is_clinical_number(word: str, language: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _words(language: str, name: str) -> frozenset[str]:
-    """Return the folded words, without phrases, of a class: its word list plus `classes.toml`."""
+    """Return the folded single words of a class: its word list plus `classes.toml`, cached."""
     shipped = language in languages.languages_with("protected/classes.toml")
     more = languages.words(language, "protected/classes").get(name, ()) if shipped else ()
     listed = () if name == "titles" else languages.lines(language, f"protected/{name}")  # titles.txt has those of notes

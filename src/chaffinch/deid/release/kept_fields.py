@@ -39,7 +39,7 @@ class KeptField:
     _judged: set[str] = field(default_factory=set, repr=False)
 
     def see(self, doc: Document) -> None:
-        """Check the field's value in a note; raise ConfigError if it holds an identifier that the policy hides."""
+        """Count and judge the field's values in a note; ConfigError if one is an identifier that the policy hides."""
         if self.name not in doc.meta:
             return
         self.found += 1

@@ -181,7 +181,7 @@ class NumberedDocument:
 def release(
     documents: Sequence[NumberedDocument], config: Release, detector: Detector, *, seal: Seal | None = None
 ) -> list[Released | Withheld]:
-    """De-identify documents; return each as `Released`, or as `Withheld`, in order. A seal adds encrypted originals.
+    """De-identify documents; return for each, in order, `Released` or `Withheld`; a seal adds encrypted originals.
 
     All documents of a patient must come together where the detector or the policy reads them together: names get their
     surrogates in the order of the documents' numbers, and their dates reveal ages together.
@@ -208,7 +208,7 @@ class _Patient:
 
     @classmethod
     def of(cls, docs: Sequence[Document], config: Release, layer: str) -> _Patient:
-        """Return the state before the first note of a patient: no names yet, the timeline and orders of all dates."""
+        """Return a patient's state before the first note: no names yet; timeline and date orders of all notes."""
         return cls(NameBook(), timeline_of(docs, layer), config.orders_of(docs, layer))
 
 
@@ -242,7 +242,7 @@ def reason(error: BaseException) -> str:
 
 
 def detect_each(docs: Sequence[Document], detector: Detector) -> list[Document | Exception]:
-    """Return each document with its layer, or its exception; a failure is narrowed to its own document.
+    """Return each document with its layer of identifiers, or the exception that detecting it alone raises.
 
     Where the detector fails on several documents, it is called again patient by patient, then one by one.
     """
@@ -257,7 +257,7 @@ def detect_each(docs: Sequence[Document], detector: Detector) -> list[Document |
 
 
 def _detect_in_parts(docs: Sequence[Document], detector: Detector) -> list[Document | Exception]:
-    """Run the detector patient by patient; with one patient, document by document. Return as `detect_each`."""
+    """Run the detector patient by patient, or for one patient document by document; return as `detect_each`."""
     parts: dict[Any, list[int]] = {}
     patients = {doc.patient for doc in docs}
     for number, doc in enumerate(docs):
@@ -374,7 +374,7 @@ def count_by_band(spans: Iterable[Span]) -> dict[str, dict[str, int]]:
 
 
 def residual_risk(doc: Document, layer: str, replaced: ReplacedText, name: str) -> dict[str, Any] | None:
-    """Return the expected leaks, by category, of tokens left in the released text; None without probabilities."""
+    """Return the expected leaks, by category, of tokens not replaced, as a dict; None without probabilities."""
     soft = doc.soft.get(layer)
     if soft is None or "O" not in soft.labels:
         return None

@@ -150,7 +150,7 @@ def replace_identifiers(
     timeline: Timeline | None = None,
     orders: DateOrders = MONTH_FIRST,
 ) -> ReplacedText:
-    """Return a text with a layer's spans replaced by the policy's operators, and offsets; DataError if one fails.
+    """Return the text with a layer's spans replaced as the policy says, and all offsets; DataError if one fails.
 
     Where spans overlap the longest is replaced whole, and of the others what sticks out: no character that any span
     marks is left. A span that the policy keeps comes last, so it protects no other. What the policy leaves readable

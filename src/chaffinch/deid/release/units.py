@@ -62,7 +62,7 @@ def open_source(
     given: Sequence[Entry] | None = None,
     follow: bool = False,
 ) -> UnitSource:
-    """Return a path's documents as numbered units, unreadable ones failing alone; DataError if there is no format.
+    """Return a path's documents as units; unreadable ones fail when read; DataError if no format fits.
 
     An item that cannot be read is a unit that fails. Files of another format are excluded, as are hidden ones and,
     without `follow`, links that lead out of a folder. `grouping` assigns each document its patient.

@@ -75,23 +75,23 @@ def phone(text: str, source: SurrogateSource) -> str:
 
 
 def _draw_line(line: str, source: SurrogateSource) -> str:
-    """Draw a fictitious line number 555-01xx for the last seven digits."""
+    """Draw a fictitious line number 55501xx in place of the last seven digits."""
     return f"55501{source.number(100, 'line', line):02d}"
 
 
 @cache
 def _area_codes() -> tuple[str, ...]:
-    """Return the area codes that may be drawn: not x11 (911 and others) nor x9x, which is reserved for expansion."""
+    """Return the area codes that may be drawn: 200 to 999 without x11 and x9x, cached."""
     return tuple(str(area) for area in range(200, 1000) if area % 100 != 11 and area // 10 % 10 != 9)
 
 
 def _draw_area(area: str, source: SurrogateSource) -> str:
-    """Draw the surrogate of a phone number's area code from the real ones."""
+    """Draw the surrogate of a phone number's area code from those that may be drawn."""
     return source.pick(_area_codes(), "area", text=area)
 
 
 def _replace_digits_and_words(text: str, digits: str, source: SurrogateSource) -> str:
-    """Replace the digits by the given ones, and the letters of words other than call words by drawn ones."""
+    """Return the text with its digits replaced by the given ones, and words other than call words redrawn."""
     parts = pieces(with_digits(text, digits))
     unknown = {i for i, part in enumerate(parts) if is_word(part) and fold(part) not in CALL_WORDS}
     return join_pieces(parts, {i: reshape(parts[i], source, "phone") for i in unknown})

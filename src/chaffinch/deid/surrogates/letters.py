@@ -50,7 +50,7 @@ class SurrogateSource:
         return self.secret.number(bound, "surrogate", self.patient, *parts)
 
     def permute_index(self, index: int | None, size: int, *parts: str, text: str) -> int:
-        """Draw the substitute of one of `size` values, by a permutation: two values never get the same one.
+        """Return the image of `index` below `size` under a keyed permutation; without an index, a keyed number.
 
         `index` is the position of the value among them; None for a text that is none of them, which may get any.
         """
@@ -209,7 +209,7 @@ def draw_string(normal: str, source: SurrogateSource, parts: Sequence[str], *, l
 
 
 def _number_of(normal: str, alphabets: Sequence[str]) -> int | None:
-    """Return the number of a string among all strings of its form, or None if it is not of that form."""
+    """Return the number of a string among all strings of its alphabets; None if a letter is not in its alphabet."""
     value = 0
     for letter, alphabet in zip(reversed(normal), reversed(alphabets), strict=True):
         index = alphabet.find(letter)

@@ -39,7 +39,7 @@ class NameLists:
     real: Mapping[tuple[str, str], tuple[str, ...]]
 
     def indices(self, role: str, letter: str) -> Mapping[str, int]:
-        """Return the index of each folded name of a role and initial among the real names that may be drawn."""
+        """Return {folded name: its index} of the real names of a role and initial that may be drawn."""
         return _name_indices(role, letter)
 
     def drawable(self, role: str, letter: str) -> Sequence[str]:

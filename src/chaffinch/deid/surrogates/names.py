@@ -77,7 +77,7 @@ def _draw_listed_name(folded: str, role: str, letter: str, source: SurrogateSour
 
 
 def _replace_other_script(word: str, source: SurrogateSource) -> str:
-    """Replace the letters of a name in another script, for which there are no lists; its initial as in initials."""
+    """Return a name in another script, without lists, with its letters redrawn; the initial as initials are."""
     return initials(word[0], source) + reshape(word[1:], source, "script")
 
 
@@ -94,7 +94,7 @@ def username(text: str, source: SurrogateSource) -> str:
 
 
 def _kept_words(parts: Sequence[str]) -> frozenset[int]:
-    """Return the indices of titles, particles, degrees and possessives to keep; only possessives without a name."""
+    """Return the indices of titles, particles, degrees, possessives to keep; if no name is left, possessives alone."""
     indices: set[int] = set()
     names_so_far = 0  # of two letters or more
     for i, part in enumerate(parts):

@@ -42,7 +42,7 @@ _VOWELS = frozenset("aeiouy")
 
 
 def _replace_phrase(text: str, kept: frozenset[str], namer: Namer, source: SurrogateSource) -> str:
-    """Replace each run of words not kept by one entry of the namer, letters as initials, numbers reshaped."""
+    """Return the text with each run of words not in `kept` replaced by the namer, and numbers and letters redrawn."""
     parts = pieces(text)
     plain = {i for i, part in enumerate(parts) if is_word(part) and fold(part) not in kept and len(fold(part)) > 1}
     plain -= {i for i in plain if _is_ordinal(parts, i)}
@@ -73,7 +73,7 @@ def _group_adjacent(parts: Sequence[str], plain: set[int]) -> list[list[int]]:
 
 
 def _replace_run(parts: Sequence[str], run: Sequence[int], namer: Namer, source: SurrogateSource) -> str:
-    """Replace a run of words by one entry; after a word for saints, word by word as names."""
+    """Return one entry of the namer for a run of words; after a saint's title, the words replaced as names."""
     text = "".join(parts[run[0] : run[-1] + 1])
     if run[0] > 1 and fold(parts[run[0] - 2]) in SAINTS:
         return "".join(name_word(part, source) if is_word(part) else part for part in pieces(text))
@@ -92,7 +92,7 @@ def _ordinal_suffix(number: str, ending: str) -> str:
 
 
 def _namer_from_list(name: str, purpose: str) -> Namer:
-    """Return a namer that draws from a list; abbreviations such as MGH are replaced as initials are."""
+    """Return a function that draws an entry of the named list for a text; short forms get other initials."""
 
     def namer(text: str, source: SurrogateSource) -> str:
         """Draw a value from the list; short words that look like initials get other initials."""
@@ -123,7 +123,7 @@ def city(text: str, source: SurrogateSource) -> str:
 
 
 def _replace_place_part(text: str, source: SurrogateSource, *, first: bool) -> str:
-    """Replace one part of a place between commas: a state, a code with a zip code, or words."""
+    """Return a place's part between commas with its state, zip code and words replaced."""
     if not any(map(is_significant, text)):
         return text
     codes, by_name = states()
@@ -220,7 +220,7 @@ def department(text: str, source: SurrogateSource) -> str:
 
 
 def _replace_ward(text: str, source: SurrogateSource) -> str:
-    """Replace a short form by one of the list of wards, and any other text by a department."""
+    """Return a drawn ward for a short form such as ICU, and a drawn department for any other text."""
     short = bases(text)
     if len(short) > 3 and short.upper() not in entries("wards"):
         return _draw_department(text, source)

@@ -34,7 +34,7 @@ _ONES = ("zero", *_NUMBERS.units, *_NUMBERS.teens)
 
 
 def forms(kind: str) -> dict[str, Any]:
-    """Return the patterns of a kind ("person", "date", ...) by the names of their forms."""
+    """Return {form: patterns} of a kind of value, such as "person" or "date", from the packaged table."""
     table: dict[str, Any] = personas.table("varied/forms")[kind]
     return table
 
@@ -46,7 +46,7 @@ def fill_code(pattern: str, rng: np.random.Generator) -> str:
 
 
 def write_name(person: Person, pattern: str) -> str:
-    """Write a person's name by a pattern of the table."""
+    """Write a person's name by a pattern with letters for its parts, such as "{F} {L}"."""
     return pattern.format(
         F=person.first, M=person.middle, L=person.last, N=nickname(person), f=person.first[0], m=person.middle[0],
         l=person.last[0].upper(),
@@ -135,7 +135,7 @@ class Maker:
         return text
 
     def _plain(self, person: Person) -> dict[str, str]:
-        """Return the fields of a login pattern: first, last and initials in plain letters, and a drawn number."""
+        """Return the fields of a login pattern: plain first and last name, initials, and a drawn number."""
         first, middle, last = (
             personas.plain_letters(part) or "x" for part in (person.first, person.middle, person.last)
         )
@@ -172,7 +172,7 @@ class Maker:
         return text
 
     def _dept(self, form: str) -> str:
-        """Write an invented department, room or floor in one of the forms."""
+        """Write an invented department, room or floor by a drawn pattern of the form."""
         rng, dept = self.rng, forms("dept")
         pattern = fill_code(pick(rng, dept[form]), rng)
         return pattern.format(

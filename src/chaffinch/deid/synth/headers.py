@@ -58,7 +58,7 @@ def _change_case(label: str, case: str) -> str:
 
 
 def _write_items(page: NoteBuilder, fields: Sequence[tuple[str, str]], layout: dict[str, Any]) -> None:
-    """Write labels and values one after another, joined as the layout says."""
+    """Append labels and filled values to the page one after another, joined as the layout says."""
     before, _, after = layout["item"].partition("{v}")
     join = pick(page.rng, layout["join"])
     pair = int(page.rng.integers(2, 4)) if "pair" in layout else 0
@@ -71,7 +71,7 @@ def _write_items(page: NoteBuilder, fields: Sequence[tuple[str, str]], layout: d
 
 
 def _write_table(page: NoteBuilder, fields: Sequence[tuple[str, str]], between: str) -> None:
-    """Write a row of labels, then a row of values."""
+    """Append a row of labels, then a row of filled values to the page."""
     page.put(between.join(label for label, _ in fields) + "\n")
     for number, (_, value) in enumerate(fields):
         page.put(between if number else "")

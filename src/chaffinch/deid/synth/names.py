@@ -64,13 +64,13 @@ class NameDrawer:
         self.known, self.rng, self.taken = names_of_half(half, hidden), rng, set[str]()
 
     def person(self, female: bool, label: str, *, last: str | None = None, kin: str = "") -> Person:
-        """Draw a new person; `last` gives a family member the patient's surname."""
+        """Draw a person with new names; `last` gives a family member the patient's surname."""
         first = self._new(lambda: self._first(female))
         middle = pick(self.rng, self.known.first[female])
         return Person(first, middle, last or self._new(self._last), female, label, kin)
 
     def surname(self) -> str:
-        """Draw the surname of someone who is not in the notes."""
+        """Draw a new surname for someone who is not in the notes."""
         return self._new(self._last)
 
     def _new(self, draw: Callable[[], str]) -> str:

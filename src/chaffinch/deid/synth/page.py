@@ -105,7 +105,7 @@ class NoteBuilder:
         return wrap_lines("".join(self.parts), self.spans, self.hand.width) if self.hand.width else "".join(self.parts)
 
     def _slip(self, word: re.Match[str]) -> str:
-        """Return the word, or, at the hand's rate, with two letters swapped, one dropped or one doubled."""
+        """Return the matched word; at the hand's rate with two letters swapped, one dropped or one doubled."""
         text = word[0]
         if self.rng.random() >= self.hand.slips:
             return text
@@ -120,7 +120,7 @@ class NoteBuilder:
         return {**cast, "doctor2": pick(self.rng, others)}
 
     def _form(self, kind: str, form: str) -> str:
-        """Choose a written form: mostly one that the institution prefers."""
+        """Draw a written form of a kind: three times of four one that the institution prefers."""
         preferred = self.scene.habits.get(f"{kind}:{form}")
         chosen: str = pick(self.rng, preferred if preferred and self.rng.integers(4) else forms(kind)[form])
         return chosen

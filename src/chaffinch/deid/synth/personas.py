@@ -121,7 +121,7 @@ def _hash(text: str) -> int:
 
 @cache
 def jobs(half: Half) -> tuple[str, ...]:
-    """Return the professions of a half."""
+    """Return the professions of a half of all ("train", "held-out"), or all of them."""
     every = lines("varied/professions")
     return every if half == "all" else tuple(job for job in every if (_hash(job) & 1) == (half == "held-out"))
 
@@ -152,7 +152,7 @@ def _brand_names() -> str:
 
 @cache
 def lists(half: Half) -> Lists:
-    """Return names, words and templates of one half of all, without abbreviations; "all" is both halves."""
+    """Return names, words and templates of one half, without names that look like other words; "all" is both."""
 
     def select(names: Sequence[str]) -> tuple[str, ...]:
         """Return the names of the chosen half, without abbreviations and words that need their capital."""
@@ -240,7 +240,7 @@ class _Names:
 
 
 def _limit(number: int, rng: np.random.Generator) -> int:
-    """Draw how many of the most frequent names to choose from: half of the time all, else mostly few."""
+    """Draw how many of the most frequent names may be chosen: half of the time all, else mostly few."""
     return number if rng.integers(2) else 1 + int(rng.integers(1 + int(rng.integers(number))))
 
 

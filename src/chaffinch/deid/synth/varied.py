@@ -44,7 +44,7 @@ _BAGS = {
 
 @cache
 def templates() -> Mapping[str, Mapping[str, str]]:
-    """Return the templates that are dealt to sites, by pool and id; an id is the pool and a hash of the template."""
+    """Return {pool: {id: template}} of all templates dealt to sites; an id is the pool and a hash of the template."""
     folder = files("chaffinch.deid.synth") / "templates" / "varied" / "sentences"
     new = sorted(file.name.removesuffix(".txt") for file in folder.iterdir() if file.name.endswith(".txt"))
     pools = {name: pool for name, pool in personas.pools().items() if name not in (*_ENDS, "headers")}
@@ -191,7 +191,7 @@ def _compose(page: NoteBuilder, pools: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _write_end(page: NoteBuilder, pools: Mapping[str, Mapping[str, str]], pool: str) -> None:
-    """Write one template of a pool: a header, a closing or a whole chart; nothing for the pool "none"."""
+    """Append one template of a pool (header, closing or chart) to the page; nothing for the pool "none"."""
     if pool == "none":
         return
     identity, text = pick(page.rng, list(pools[pool].items()))
@@ -204,7 +204,7 @@ def _write_end(page: NoteBuilder, pools: Mapping[str, Mapping[str, str]], pool: 
 
 
 def _write_section(page: NoteBuilder, pools: Mapping[str, Mapping[str, str]], name: str) -> None:
-    """Write a section: a title, and sentences not yet used in this note, as prose or as a list."""
+    """Append a section to the page: a title, and sentences not yet used in this note, as prose or as a list."""
     rng, section = page.rng, personas.table("varied/kinds")["section"][name]
     least, most = section["count"]
     shape = pick(rng, ("prose", "list")) if section["shape"] == "either" else section["shape"]

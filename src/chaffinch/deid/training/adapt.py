@@ -71,7 +71,7 @@ def adapt(
     lists: WordLists | None = None,
     tell: ProgressCallback | None = None,
 ) -> Model:
-    """Adapt a model to unlabelled and reviewed (`gold`) notes, or, for None, train on `gold`; errors if it cannot.
+    """Return the model trained further on unlabelled and reviewed notes; without a model, one trained on `gold`.
 
     Without a model, train on reviewed notes alone, in any language; `language` names word lists to use. `replay` are
     notes with gold that prevent forgetting; by default generated ones. The dial is set on reviewed notes if there are
@@ -148,7 +148,7 @@ class _FurtherTraining:
     def hold_out(
         self, labelled: Sequence[Document], replayed: Sequence[Document], reviewed: Sequence[Document]
     ) -> tuple[Model, list[Document]]:
-        """Train on part of the documents; return that model and held-out ones (reviewed if any) for the dial."""
+        """Train on part of the documents; return that model, and held-out documents to fit the dial on."""
         patients = sorted({doc.patient for doc in labelled})
         held_out = set(patients[::HELD_OUT]) if len(patients) > 1 else set()
         some = [doc for number, doc in enumerate(replayed) if number % HELD_OUT]
@@ -161,7 +161,7 @@ class _FurtherTraining:
         return model, [*tested, *others]
 
     def fit_dial(self, model: Model, docs: Sequence[Document], reviewed: Sequence[Document]) -> dial.Dial:
-        """Set the dial of a model on documents that it did not learn from, by their gold or their votes.
+        """Return a dial fitted on documents that the model did not learn from, by their gold, else by their votes.
 
         If all are reviewed, it also says what to expect, and promises, on notes of the site's other patients.
         """
@@ -204,7 +204,7 @@ def label_by_votes(notes: Sequence[Document], model: Model, lists: WordLists) ->
 
 
 def _votes(doc: Document, found: Document, lists: WordLists) -> Document:
-    """Return the document with a layer of votes of patterns, model, repeats and sure protected terms (label O)."""
+    """Return the document with layers of votes by patterns, model, repeats and sure protected terms (label O)."""
     votes = {"patterns": list(doc.layers[patterns.LAYER])}
     votes["model"] = [span for span in found.layers[LAYER] if span.source in ("model", "dial")]
     votes["repeats"] = [span for span in found.layers[LAYER] if span.source in ("alignment", "repeat")]
@@ -241,7 +241,7 @@ def _may_be_known(word: str, lists: WordLists) -> bool:
 
 
 def _find_known(doc: Document, known: Mapping[str, str]) -> Iterator[Span]:
-    """Yield a span for each token that is a known word."""
+    """Yield a span for each token that is in `known`, with its label there."""
     for start, end in doc.tokens.tolist():
         label = known.get(doc.text[start:end])
         if label:
@@ -249,7 +249,7 @@ def _find_known(doc: Document, known: Mapping[str, str]) -> Iterator[Span]:
 
 
 def _label_tokens(doc: Document, found: Document) -> Document:
-    """Label each token by its votes, one-hot: an identifier, or O where votes or model are sure; else zeros."""
+    """Return the document with one-hot labels by its votes: identifiers, O where sure; zeros where in doubt."""
     soft, sure = doc.soft[_VOTED], found.soft[LAYER].values[:, 0] >= SURE_OF_O
     voted = np.zeros(len(doc.tokens), np.bool_)
     for name, spans in doc.layers.items():
@@ -277,7 +277,7 @@ def _label_by_gold(docs: Iterable[Document], lists: WordLists) -> list[Document]
 
 
 def _only_gold(doc: Document) -> Document:
-    """Return the document with its only layer, or its gold layer, as the layer "gold" without overlaps."""
+    """Return the document with its gold or only layer as "gold", overlaps resolved, and nothing else."""
     return replace(doc, layers={GOLD: resolve(doc.layer(), "longest")}, soft={}, relations=())
 
 

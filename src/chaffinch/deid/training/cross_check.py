@@ -45,7 +45,7 @@ def cross_check(
     lists: WordLists | None = None,
     tell: ProgressCallback | None = None,
 ) -> CrossCheck | None:
-    """Adapt to the reviewed notes of some patients and score the others; None for fewer than four patients.
+    """Return recall and precision before and after adapting, on reviewed patients left out; None below four.
 
     Notes of a fold are left out of both the reviewed and the other notes, so that nothing of them is learnt. Takes
     twice as long as `adapt`.

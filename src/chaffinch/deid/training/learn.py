@@ -139,7 +139,7 @@ class Calibration:
     groups: list[str] = field(default_factory=list)
 
     def add(self, model: Model, docs: Iterable[Document], labels: Sequence[str], lists: WordLists) -> None:
-        """Add documents, read by a model that did not learn from them; groups are sources, or else documents."""
+        """Add dial samples of documents, read by a model that did not learn from them, with their groups."""
         notes = list(docs)
         self.samples += dial_samples(model, notes, labels, lists)
         self.groups += [str(doc.meta.get(SOURCE, doc.id)) for doc in notes]
@@ -165,7 +165,7 @@ class _Trainer:
         return cls(lesson, tell, lists, lists.hide_words(_words_to_hide(HIDDEN, lists)) if hide else lists)
 
     def prepare(self, docs: Iterable[Document]) -> list[Document]:
-        """Return the documents with gold spans alone; with English rules, some in capitals, and with cues.
+        """Return the documents with gold spans alone; in English also with cues, and some again in capitals.
 
         Cues come from the lists without hidden names.
         """
@@ -181,7 +181,7 @@ class _Trainer:
         )
 
     def _train_tagger(self, docs: Sequence[Document], config: Config) -> Tagger:
-        """Train a tagger with the word lists its method lacks; hide words, and, in English, drop small weights."""
+        """Train a tagger, with word lists if its method lacks any; hide words and, in English, drop small weights."""
         language = self.lesson.language
         if method_of(config).has_setting("language"):  # it has the word lists already
             language = None
@@ -216,6 +216,7 @@ def _with_capitals(docs: Iterable[Document]) -> Iterator[Document]:
 
 
 def _seeded(lesson: DetectorLesson | None, seed: int) -> DetectorLesson:
+    """Return the lesson, by default the English one, with `seed` in each of its configs."""
     plan = lesson or DetectorLesson()
     return replace(plan, configs=tuple(replace(config, seed=seed) for config in plan.configs))
 

@@ -86,7 +86,7 @@ def i2b2_relaxed(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
 
 
 def _tally_relaxed(gold: Sequence[Item], found: Sequence[Item]) -> Tally:
-    """Tally tags that match within two characters; hits are counted on the side on which the scorer counts them."""
+    """Return labels of hits, false alarms, misses within `_SLACK` characters, hits on the side the scorer counts."""
     right_gold, right_found = _match_each(gold, found), _match_each(found, gold)
     gold_labels, found_labels = [tag[0] for tag in gold], [tag[0] for tag in found]
     # CPython walks the smaller set of an intersection, and the second one of two that are equally large.
@@ -109,7 +109,7 @@ def _match_each(tags: Sequence[Item], others: Sequence[Item]) -> list[bool]:
 
 
 def _distinct(spans: Sequence[Span], hipaa: bool) -> list[Item]:
-    """Return the tags without each that is "equal" (label, start, end within `_SLACK`) to one kept before."""
+    """Return the sorted tags without those "equal" (label, start, end within `_SLACK`) to one kept before."""
     kept: dict[tuple[str, int], list[int]] = defaultdict(list)
     for label, start, end in sorted(_tags(spans, hipaa)):
         if all(abs(end - other) > _SLACK for other in kept[label, start]):
@@ -169,7 +169,7 @@ def meddocan_spans(pairs: Iterable[Pair]) -> MatchCounts:
 
 
 def meddocan_merged(pairs: Iterable[Pair]) -> MatchCounts:
-    """Count spans with right boundaries, before or after neighbours are merged (subtrack 2, merged).
+    """Count spans whose boundaries are right as given, or after neighbours are merged (subtrack 2, merged).
 
     Neighbours are spans with no letter or digit between them. Hits are the boundaries right without merging, and the
     merged ones that are right: two neighbours found one by one are three hits. What lies inside a hit is no miss on
@@ -184,7 +184,7 @@ def meddocan_merged(pairs: Iterable[Pair]) -> MatchCounts:
 
 
 def _tally_merged(pair: Pair) -> Tally:
-    """Tally boundaries that are right as given or after merging; misses inside a hit are not counted."""
+    """Return a document's hits (as given or merged), false alarms and misses; misses inside a hit are left out."""
     gold, predicted = boundaries(pair.gold), boundaries(pair.predicted)
     text = pair.document.text
     hits = (gold & predicted) | (_merge_neighbours(text, pair.gold) & _merge_neighbours(text, pair.predicted))

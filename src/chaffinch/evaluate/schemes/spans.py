@@ -39,7 +39,7 @@ def boundaries(spans: Iterable[Span]) -> set[Item]:
 
 
 def count_relaxed(pairs: Iterable[Pair]) -> MatchCounts:
-    """Count spans that overlap a span of the same label on the other side, each used once.
+    """Count spans matched one to one with an overlapping span of the same label on the other side.
 
     Hits are a maximum matching: no span is used twice, and no other choice of partners would give more hits. So
     one long prediction over two gold spans finds one of them, and two halves of one gold span are one hit and one

@@ -20,7 +20,7 @@ from chaffinch.text import Document, Span
 
 
 def count_tokens(pairs: Iterable[Pair]) -> MatchCounts:
-    """Count tokens by the label of the span over them; right if gold and prediction agree.
+    """Count tokens under spans, by label; a token is right if gold and prediction give it the same label.
 
     >>> note = Document.make("Ann Lee came")
     >>> count_tokens([Pair(note, (Span(0, 7, "NAME"),), (Span(0, 3, "NAME"),))]).values.tolist()

@@ -71,7 +71,7 @@ def headers(codes: Codes, tokens: Places, out: Keys) -> None:
 
 @kernel()
 def elsewhere(groups: Places, states: Places, counts: Places, out: Places) -> None:
-    """Summarise the states of the other tokens of each token's group; `counts` (G, K) is all zero before and after.
+    """Put into out[n] a summary of the states of token n's group without n; `counts` (G, K) is 0 before and after.
 
     out[n, 0] is 0 if there is no other token, 1 if all others are outside (state 0), else 2 + the state most of the
     others have, outside not counted; out[n, 1] is the share of them inside: 0 under half, 1 not all, 2 all.

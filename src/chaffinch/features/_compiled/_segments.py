@@ -37,7 +37,7 @@ def _emit(part: int, key: np.uint64, keys: Keys, q: int) -> int:
 def segment_features(
     segments: Places, margins: Places, words: Keys, types: Places, described: TypeFeatures, keys: Keys, lists: Places
 ) -> int:  # fmt: skip
-    """Fill `keys` with every segment's features, segment m having lists[m + 1] to lists[m + 2], and return Q.
+    """Fill `keys` with all segments' features and return their number; segment m has lists[m + 1] to lists[m + 2].
 
     `segments` is (M, 2) first token and one past the last, among tokens with pads; segment lists start at 1 because
     type 0 is the pad, which has none.

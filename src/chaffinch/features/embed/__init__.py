@@ -169,7 +169,7 @@ def _quiet() -> Iterator[Any]:
 
 @contextmanager
 def on_threads(count: int) -> Iterator[None]:
-    """Let torch use that number of threads inside the block."""
+    """Let torch use that number of threads inside the block, then as many as before."""
     import torch
 
     before = torch.get_num_threads()

@@ -106,7 +106,7 @@ class _Worker:
 
     @classmethod
     def start(cls, setup: bytes) -> _Worker:
-        """Start a worker and send it what it needs, secrets included, through its pipe."""
+        """Start a worker process, and send it search path, settings and secrets through its pipe; return it."""
         (theirs, ours), (back, forth) = os.pipe(), os.pipe()
         try:
             process = subprocess.Popen(  # noqa: S603  (this interpreter, with a constant program)
@@ -136,7 +136,7 @@ class _Worker:
             self.requests.send_bytes(pickle.dumps([item.payload for item in batch], pickle.HIGHEST_PROTOCOL))
 
     def receive(self) -> Results | None:
-        """Return a batch's results, None when the work is loaded; ConfigError if it cannot be, or _WorkerDied."""
+        """Return a batch's results, or None when it has loaded; ConfigError if it cannot load, or _WorkerDied."""
         try:
             reply = pickle.loads(self.replies.recv_bytes())  # noqa: S301  (the pipe of our own worker)
         except (EOFError, OSError):
@@ -157,7 +157,7 @@ class _Worker:
         return f"ended with code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
 
     def close(self) -> None:
-        """End the process, whatever it is doing."""
+        """Kill the process, wait for its end, and close its pipes."""
         self.process.kill()
         self.process.wait()
         self.requests.close()
@@ -165,7 +165,7 @@ class _Worker:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of workers: ours without secrets."""
+    """Return this process's environment variables without secrets, for workers."""
     hidden = (secret_keys.VARIABLE, VAULT_VARIABLE)
     return {name: value for name, value in os.environ.items() if name not in hidden}
 
@@ -211,7 +211,7 @@ class Pool:
             self._workers.pop().close()
 
     def _find_idle(self) -> _Worker | None:
-        """Return a worker without a batch, a new one if there may be more; None if all are at work."""
+        """Return a worker without a batch, started if there are fewer than allowed; None if all are busy."""
         idle = next((worker for worker in self._workers if not worker.batch), None)
         if idle is None and len(self._workers) < self.size:
             self._packed = self._packed or pickle.dumps(self.setup, pickle.HIGHEST_PROTOCOL)
@@ -220,7 +220,7 @@ class Pool:
         return idle
 
     def _wait_for_replies(self) -> list[_Worker]:
-        """Wait until a worker has something to say, and return all that have."""
+        """Wait until a busy worker replies or dies, and return all workers that did."""
         busy = {worker.replies: worker for worker in self._workers if worker.batch}
         return [busy[each] for each in wait(list(busy)) if isinstance(each, Connection)]
 
@@ -230,14 +230,14 @@ class Pool:
         worker.close()
 
     def _try_again(self, batch: Batch) -> Results:
-        """Return the results of a batch whose worker died once."""
+        """Return the results of a batch whose worker died: run it alone; if that dies too, divide it."""
         try:
             return self._run_alone(batch)
         except _WorkerDied as death:
             return self._divide(batch, death)
 
     def _run_alone(self, batch: Batch) -> Results:
-        """Return the results of a batch from a worker that others do not wait for; raise _WorkerDied."""
+        """Return the results of a batch by the spare worker, which it starts if needed; _WorkerDied if it ends."""
         worker = self._spare or self._start_until_ready()
         self._spare = None
         try:
@@ -267,7 +267,7 @@ class Pool:
         )
 
     def _divide(self, batch: Batch, death: _WorkerDied) -> Results:
-        """Return the results of a batch that ended its worker, by halves of patients; culprits are withheld."""
+        """Return the results of a batch that ends workers, tried by halves of its patients; culprits are withheld."""
         patients = [list(items) for _, items in groupby(batch, key=lambda item: item.group)]
         if len(patients) == 1:
             return self._find_poison(batch, death)

@@ -33,7 +33,7 @@ class Setup:
 
 
 def turn_off_core_dumps() -> None:
-    """Forbid core dumps of this process and its children, as far as the system knows how.
+    """Forbid core dumps of this process and its children, where the system can.
 
     The memory holds notes and keys, and a dump would write them to disk. The limit stops files; a program that the
     kernel pipes dumps to is stopped by `prctl` only.
@@ -63,7 +63,7 @@ def work_until_the_end(source: Connection, replies: int) -> None:
 
 
 def _serve(source: Connection, target: Connection) -> None:
-    """Load the work, say so, process batches until EOFError ends the pipe; exit with the reason if loading fails."""
+    """Load the work and report it, then process batches until the pipe ends; exit the process if loading fails."""
     from chaffinch.errors import ChaffinchError
     from chaffinch.jobs.batches import UnitCodec, process_batch
     from chaffinch.jobs.work import load_work

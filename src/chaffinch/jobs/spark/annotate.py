@@ -47,12 +47,12 @@ class ModelFile:
 
     @classmethod
     def of(cls, model: str | Path) -> ModelFile:
-        """Return the model of a file, or the packaged model of that name."""
+        """Return name or absolute path of a model, packaged or a file, with the SHA-256 of its file."""
         name = str(model) if str(model) in bundle.list_packaged_models() else str(Path(model).absolute())
         return cls(name, _digest(name))
 
     def load(self) -> Any:
-        """Load the model; raise ConfigError if the file on this machine is another one."""
+        """Load the model; raise ConfigError if this machine's file has another SHA-256."""
         if _digest(self.name) != self.sha256:
             raise ConfigError("the model file on this worker is not the one that the job was planned with; copy it")
         return load(self.name)
@@ -74,7 +74,7 @@ def tag(
     align: Align | None = None,
     partitions: int | None = None,
 ) -> DataFrame:
-    """Return one row per note with the spans that a model finds.
+    """Return a row per note with the spans that a model finds; ConfigError for a model that tags nothing.
 
     The columns are id, patient, text, spans, status, reason and model_sha256.
     With `align`, a word gets one answer in all notes of a patient, as with `Tagger.annotate`. A note that fails has the
@@ -100,7 +100,7 @@ def relate(
     precision: float | None = None,
     partitions: int | None = None,
 ) -> DataFrame:
-    """Return one row per note with the relations that an extractor finds, in the column `relations`.
+    """Return a row per note with the relations that an extractor finds; ConfigError for another kind of model.
 
     `entities` names a column of lists of structs (start, end, label); extractors that find them by themselves need
     none. With `precision`, the threshold is the lowest of this cross-validated precision. A note that fails has the
@@ -122,7 +122,7 @@ class TagPartition:
     align: Align | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield a row per note of the partition."""
+        """Yield Arrow batches of a partition: a row per note with its spans, or why it failed."""
         import pyarrow as pa
 
         place = [("start", pa.int32()), ("end", pa.int32()), ("label", pa.string()), ("score", pa.float64())]
@@ -149,7 +149,7 @@ class RelatePartition:
     precision: float | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield a row per note of the partition."""
+        """Yield Arrow batches of a partition: a row per note with its relations, or why it failed."""
         import pyarrow as pa
 
         place = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("label", pa.string())])
@@ -170,13 +170,13 @@ class RelatePartition:
 
 @lru_cache(maxsize=2)  # of this Python worker: a model is loaded once
 def _load(model: ModelFile, precision: float | None) -> Any:
-    """Return the model of a file, with the threshold of a precision."""
+    """Load a model once per process, at a precision if given, with core dumps turned off."""
     turn_off_core_dumps()
     return model.load() if precision is None else model.load().with_precision(precision)
 
 
 def _kinds(found: str, kind: Any) -> dict[str, Callable[[], Any]]:
-    """Return the columns of a result and their types; `found` is the one with what was found."""
+    """Return {column: function that makes its Arrow type} of a result; `found` is the column of finds."""
     import pyarrow as pa
 
     names = ("id", "patient", "text", found, "status", "reason", "model_sha256")
@@ -186,7 +186,7 @@ def _kinds(found: str, kind: Any) -> dict[str, Callable[[], Any]]:
 def _rows(
     notes: Sequence[Note], annotate: Callable[[Sequence[Document]], list[list[dict[str, Any]]]], found: str, sha256: str
 ) -> list[Mapping[str, Any]]:
-    """Return the row of each note of a batch, in order; a note that fails keeps no other from its row."""
+    """Return a row for each note, in order: what was found, or the reason if the note failed."""
     docs: dict[int, Document] = {}
     results: dict[int, list[dict[str, Any]] | Exception] = {}
     for place, note in enumerate(notes):
@@ -220,7 +220,7 @@ def _annotate_each(
 
 
 def _row(note: Note, result: list[dict[str, Any]] | Exception, found: str) -> dict[str, Any]:
-    """Return the row of a note, without the model."""
+    """Return a note's row without the model: finds and "done", or "withheld" and the reason."""
     row = {"id": note.id, "patient": note.patient, "text": note.text}
     if isinstance(result, Exception):
         return row | {found: None, "status": "withheld", "reason": reason(result)}
@@ -228,12 +228,12 @@ def _row(note: Note, result: list[dict[str, Any]] | Exception, found: str) -> di
 
 
 def _span(span: Span) -> dict[str, Any]:
-    """Return place and label of a span."""
+    """Return a span as a dict of start, end and label."""
     return {"start": span.start, "end": span.end, "label": span.label}
 
 
 def _relation(relation: Relation) -> dict[str, Any]:
-    """Return a relation with its arguments."""
+    """Return a relation as a dict: label, score, arguments with role, concept and spans."""
     arguments = [
         {"role": item.role, "concept": item.concept or None, "spans": list(map(_span, item.spans))}
         for item in relation.arguments

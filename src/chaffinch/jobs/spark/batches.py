@@ -33,7 +33,7 @@ class Note:
     fault: str = ""
 
     def unit(self, max_chars: int) -> Unit:
-        """Return the note as a unit of work; it fails with the fault when it is read."""
+        """Return the note as a unit of work; reading it raises DataError if the note has a fault."""
         return Unit("", self.id or "", partial(same_bytes, b""), partial(self._parse, max_chars), number=self.number)
 
     def document(self, max_chars: int) -> Document:
@@ -46,7 +46,7 @@ class Note:
         return Document.make(self.text, id=self.id, group=self.patient, layers=layers, max_chars=max_chars)
 
     def _parse(self, max_chars: int, _: bytes) -> Document:
-        """Return the document; the content of the unit is not needed."""
+        """Return the note's document; the unit's bytes are ignored."""
         return self.document(max_chars)
 
 
@@ -71,7 +71,7 @@ def batch_notes(batches: Iterable[pa.RecordBatch], *, need_patient: str = "") ->
 
 
 def _note(place: int, row: Mapping[str, Any], need_patient: str) -> Note:
-    """Return the note of a row; its number is the row's place in the partition if it has none."""
+    """Return the note of a row, with a fault instead of text if it cannot be used; a number by place if it has none."""
     number = place if row["number"] is None else row["number"]
     fault = ""
     if isinstance(row["text"], _Unreadable) or isinstance(row["id"], _Unreadable):
@@ -93,7 +93,7 @@ class _Unreadable:
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a batch as dictionaries."""
+    """Yield the rows of an Arrow batch as dictionaries; cells that are not UTF-8 as `_Unreadable`."""
     names = batch.schema.names
     columns = [_values(batch.column(name)) for name in names]
     for cells in zip(*columns, strict=True):
@@ -109,7 +109,7 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _value(cell: pa.Scalar) -> Any:
-    """Return the value of a cell, or `_Unreadable`."""
+    """Return the value of an Arrow cell; `_Unreadable` if it is not UTF-8."""
     try:
         return cell.as_py()
     except UnicodeDecodeError:

@@ -90,7 +90,7 @@ def deidentify(
     secret_file: str | Path | SecretFile | None = None,
     settings: Settings = NO_SETTINGS,
 ) -> DataFrame:
-    """Return one row per note: id, patient, text, spans, status, reason, model_sha256, policy_sha256.
+    """Return a row per note: new id, patient, released text, spans, status, reason, and digests of model and policy.
 
     `text`, `id` and `patient` name columns; `patient=None` says that there is none. Each worker reads `secret_file` on
     its own machine. A note that fails has the status "withheld", a reason and no text. Nothing is computed until the
@@ -169,7 +169,7 @@ class DeidentifyPartition:
     by_patient: bool = True
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of all notes of a partition; a note that fails is withheld."""
+        """Yield Arrow batches of a partition: a row per note, released, or withheld with the reason."""
         import pyarrow as pa
 
         span = [("start", pa.int32()), ("end", pa.int32()), ("label", pa.string()), ("operator", pa.string())]
@@ -192,7 +192,7 @@ class DeidentifyPartition:
 
 
 def _outcome(result: Released | Withheld, *, spans: bool) -> dict[str, Any]:
-    """Return text, spans, status and reason of a result."""
+    """Return text, spans, status and reason of a result as a dict; no text or spans if it is withheld."""
     if isinstance(result, Withheld):
         return {"text": None, "spans": None, "status": WITHHELD, "reason": result.reason}
     places = (
@@ -205,7 +205,7 @@ def _outcome(result: Released | Withheld, *, spans: bool) -> dict[str, Any]:
 
 @lru_cache(maxsize=2)  # of this Python worker: the model is loaded and the secret is read once
 def _load(spec: WorkSpec, secret_path: str | None) -> BatchWork:
-    """Return the engine of a spec, with the secret of the file."""
+    """Load the work of a spec once per process, with the secret of the file and core dumps turned off."""
     turn_off_core_dumps()
     return load_work(spec, Keys.read(secret_path))
 
@@ -215,7 +215,7 @@ class CountPartition:
     """The count of dates by their order of day and month in each note of a partition; no text leaves the workers."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield a row per note: its characters, and its unambiguous dates in each order."""
+        """Yield Arrow batches: a row per note of its characters, and unambiguous dates in each order."""
         import pyarrow as pa
 
         for notes in batch_notes(batches):

@@ -76,7 +76,7 @@ def release_table(session: SparkSession, job: TableRelease) -> dict[str, Any]:
 
 
 def _choose(session: SparkSession, source: DataFrame, job: TableRelease) -> tuple[DataFrame, str, str, str | None]:
-    """Return the table with numbers and patients of the notes added, and the columns of text, id and patient."""
+    """Return the table with numbers and patients added, and its columns of text, id and patient; or ConfigError."""
     functions = import_functions()
     sample = [row.asDict() for row in source.limit(SAMPLE).collect()]
     chosen = choose_columns(source.columns, sample, job.columns)
@@ -96,7 +96,7 @@ def _choose(session: SparkSession, source: DataFrame, job: TableRelease) -> tupl
 
 
 def _number(session: SparkSession, source: DataFrame) -> DataFrame:
-    """Return the table with the numbers of its rows from 1 on; its files count in order of name."""
+    """Return the table with a column of row numbers from 1 on; its files count in order of name."""
     functions = import_functions()
     path, row = functions.col("_metadata.file_path"), functions.col("_metadata.row_index")
     placed = source.select("*", path.alias("chaffinch path"), row.alias("chaffinch row"))
@@ -112,7 +112,7 @@ def _number(session: SparkSession, source: DataFrame) -> DataFrame:
 
 
 def _manifest(released: DataFrame, job: TableRelease) -> dict[str, Any]:
-    """Return counts and settings of a written table; no text, no ids."""
+    """Return counts and settings of a written table as a dict, without text and ids."""
     functions = import_functions()
     counts = released.groupBy("status", "reason").count().collect()
     withheld = {row["reason"]: row["count"] for row in counts if row["status"] != RELEASED}

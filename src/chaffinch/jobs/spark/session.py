@@ -26,7 +26,7 @@ _PRIVATE = {
 
 
 def open_session(master: str, more: Mapping[str, str] | None = None) -> SparkSession:
-    """Return a session on a master: local[N], spark://HOST:PORT, another of Spark's, or sc://HOST:PORT for Connect.
+    """Return a Spark session on a master (local[N], spark://…, sc://… for Connect); ConfigError if it cannot be used.
 
     Local sessions listen on 127.0.0.1 only, and encrypt what they write to the disk. Raise ConfigError if the master
     does not answer, MissingExtraError without PySpark.
@@ -58,7 +58,7 @@ def open_session(master: str, more: Mapping[str, str] | None = None) -> SparkSes
 
 
 def _with_retries(master: str) -> str:
-    """Return a local master with retries of tasks; any other unchanged.
+    """Return a local master with a number of task retries added; any other unchanged.
 
     >>> _with_retries("local[2]"), _with_retries("spark://a:7077")
     ('local[2,4]', 'spark://a:7077')

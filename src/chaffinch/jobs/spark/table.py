@@ -38,7 +38,7 @@ class NoteColumns:
 
 
 def read_notes(df: DataFrame, columns: NoteColumns, *, unique_ids: bool = False) -> DataFrame:
-    """Return the table of the notes; with `unique_ids`, it is not checked which ids occur repeatedly.
+    """Return the notes' columns, renamed, and whether an id repeats; with `unique_ids` that is not checked.
 
     Raise ConfigError for a column that is missing or of another type.
     """
@@ -62,7 +62,7 @@ def partition_notes(notes: DataFrame, *, by_patient: bool, partitions: int | Non
 
 
 def map_partitions(notes: DataFrame, work: Partition, schema: str) -> DataFrame:
-    """Return the rows that `work` makes of each partition; it is pickled by reference, with its settings."""
+    """Return a table of the rows that `work` yields for each partition, with this schema."""
     with quiet_pandas():
         return notes.mapInArrow(work, schema)
 
@@ -86,7 +86,7 @@ def quiet_pandas() -> Iterator[None]:
 
 
 def _choose(df: DataFrame, columns: NoteColumns) -> dict[str, Any]:
-    """Return the columns of the table by name, as expressions; raise ConfigError as `read_notes`."""
+    """Return {name: expression} of the chosen columns; ConfigError if one is missing, double or of a wrong type."""
     functions = import_functions()
     types = [(field.name, field.dataType.simpleString()) for field in df.schema.fields]
 
@@ -120,7 +120,7 @@ def _choose(df: DataFrame, columns: NoteColumns) -> dict[str, Any]:
 
 
 def _entities(df: DataFrame, name: str) -> Any:
-    """Return the column of entities with the fields that count; raise ConfigError if it has none of them."""
+    """Return the column of entities with start, end and label only; ConfigError if it lacks one of them."""
     functions = import_functions()
     kinds = [field.dataType for field in df.schema.fields if field.name == name]
     element: Any = getattr(kinds[0], "elementType", None) if len(kinds) == 1 else None

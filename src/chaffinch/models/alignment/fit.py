@@ -46,7 +46,7 @@ def fit(
     gold: str | None = None,
     common: frozenset[str] = frozenset(),
 ) -> Model:
-    """Train on gold and on labels of a tagger that saw other patients; DataError if no found word is repeated.
+    """Learn alignment from gold and a tagger's labels, made without these patients; DataError if no word repeats.
 
     `cross_fit` makes such documents. `common` are words, such as a language's most frequent ones, that must be found
     twice in a patient's documents before their occurrences are linked.
@@ -100,7 +100,7 @@ class _Lesson:
 
     @classmethod
     def of(cls, words: RepeatedWords, truth: Ints, common: frozenset[str], patient: int) -> _Lesson:
-        """Return the nodes whose gold label is a candidate; of a large graph, those the tagger is least certain of."""
+        """Return a patient's nodes whose gold label is a candidate; of a large graph, the least certain ones."""
         graphs = graph.link_words(words, common)
         gold = truth[graphs.nodes]
         shares = graphs.shares(gold, np.ones(len(gold), np.bool_))

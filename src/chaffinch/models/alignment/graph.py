@@ -50,13 +50,13 @@ class RepeatedWords:
     case: Ints  # (V + 1,) how it is capitalised
 
     def beside(self, tokens: Ints, step: int) -> Ints:
-        """Return the tokens `step` positions further in the same line; -1 beyond the line."""
+        """Return the tokens `step` positions further in the same sentence; -1 beyond it."""
         neighbours = tokens + step
         inside = (neighbours >= self.lines[tokens, 0]) & (neighbours < self.lines[tokens, 1])
         return np.where(inside, neighbours, -1)
 
     def word_at(self, tokens: Ints) -> Ints:
-        """Return the words of tokens, as written; V for -1."""
+        """Return the numbers of tokens' words, as written; V for a token -1."""
         return np.where(tokens < 0, len(self.folded) - 1, self.written[tokens])
 
 
@@ -71,7 +71,7 @@ class Graphs:
     alike: Ints  # (A, M) nodes of one graph with the same number have that likeness in common
 
     def shares(self, labels: Ints, known: Flags) -> Floats:
-        """Return (A, M, L) the share of the other `known` (M,) occurrences that are alike and have each label."""
+        """Return (A, M, L) the share of a node's other `known` (M,) occurrences that are alike and have each label."""
         M, L = self.candidates.shape
         out = np.zeros((len(ALIKE), M, L))
         where = np.flatnonzero(known)
@@ -247,7 +247,7 @@ def _merge_adjacent(doc: Document, parts: Sequence[tuple[Span, bool]]) -> list[S
 
 
 def _follow(words: Sequence[str], labels: Sequence[str]) -> list[str]:
-    """Return the labels, with each punctuation token's replaced by that of the word before it, else after it."""
+    """Return the labels, but punctuation takes that of the word before it, else of the first word."""
     plain = [any(map(str.isalnum, word)) for word in words]
     out, last = list(labels), next((t for t, is_word in enumerate(plain) if is_word), -1)
     for t, is_word in enumerate(plain):
@@ -268,7 +268,7 @@ def _lines(doc: Document) -> Ints:
 
 
 def _spelling(word: str) -> tuple[int, int]:
-    """Return keys, below 2**32, of the case-folded word and of its shape."""
+    """Return (key of the case-folded word, key of its shape), both below 2**32."""
     signs = "".join(["X" if c.isupper() else "x" if c.isalpha() else "0" if c.isdigit() else c for c in word])
     return crc32(word.casefold().encode()), crc32(_LONG.sub(r"\1\1", signs).encode())
 
@@ -279,7 +279,7 @@ def _case(word: str) -> int:
 
 
 def _number_pairs(graph: Ints, values: Ints) -> Ints:
-    """Return one number, from 0, for every pair of a graph and a value."""
+    """Return (M,) numbers from 0 that are equal where graph and value both are."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     numbers = np.unique(graph * (high - low + 1) + values - low, return_inverse=True)[1]
     return np.asarray(numbers.reshape(-1))

@@ -43,7 +43,7 @@ class Model:
 
     @classmethod
     def default(cls, mode: Literal["recall", "balanced"] = "recall", *, common: frozenset[str] = frozenset()) -> Model:
-        """Return a model without labels and words that needs no training, for calibrated posteriors."""
+        """Return a model with hand-set weights, which needs no training; for calibrated posteriors."""
         return cls(Alignment(mode=mode), objective.default_weights(), common=fold_words(common))
 
     def state(self) -> State:
@@ -141,7 +141,7 @@ def _decide_labels(
 
 
 def _clique(weights: CliqueWeights, graphs: Graphs, nodes: Ints, labels: Ints, unary: Floats) -> Clique:
-    """Return the clique of a graph's free nodes over these labels; `unary` already includes the fixed nodes."""
+    """Return the clique of a graph's free nodes over these labels; its `unary` scores include the fixed nodes."""
     pairs = weights.pairs(labels)
     # The kernel divides by the free nodes but one; the score by all occurrences but one.
     pairs *= (len(nodes) - 1) / (graphs.sizes[nodes[0]] - 1)

@@ -38,7 +38,7 @@ class CliqueWeights:
     lexical: Floats  # (F, L) by the words and shapes around the occurrence
 
     def pairs(self, labels: Ints) -> Floats:
-        """Return (A, C, C) the score of a pair of these labels by kind of likeness."""
+        """Return (A, C, C) the score of each two of these labels, for each kind of likeness."""
         found = labels > 0
         out = self.same.T[:, found.astype(np.int64), None] * np.eye(len(labels))
         out[0] += self.differ * (found[:, None] & found & ~np.eye(len(labels), dtype=np.bool_))
@@ -68,14 +68,14 @@ class Nodes:
 
     @classmethod
     def of(cls, words: RepeatedWords, graphs: Graphs, shares: Floats, features: Ints) -> Nodes:
-        """Return the nodes of a patient's graphs."""
+        """Return the nodes of a patient's graphs: tags, bins of log-odds, shares of labels, lexical features."""
         chances = np.clip(words.chances[graphs.nodes], SMALLEST, 1.0 - SMALLEST)
         buckets = np.searchsorted(EDGES, np.log(chances) - np.log1p(-chances), side="right")
         return cls(words.tags[graphs.nodes], buckets, shares, features)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Nodes]) -> Nodes:
-        """Return the nodes of several patients in one table."""
+        """Return the nodes of several patients as one."""
         return cls(
             np.concatenate([part.tags for part in parts]),
             np.concatenate([part.buckets for part in parts]),

@@ -73,7 +73,7 @@ class Cascade:
         self._check_published()
 
     def _check_published(self) -> None:
-        """Check that settings of the publication come with those they need; ConfigError if not."""
+        """Raise ConfigError if settings of the publication come without those that they need."""
         if self.classify == "tokens" and (self.stages == 1 or self.calibrate):
             raise ConfigError(
                 "classify='tokens' is a second stage that is not calibrated; use stages=2, calibrate=False"
@@ -93,7 +93,7 @@ class Cascade:
         return self.stages == 2 if self.edge_features is None else self.edge_features
 
     def labels(self, names: tuple[str, ...]) -> Labels:
-        """Return the labels of a reading; published pairs have weights of features, not of moves from pair to pair."""
+        """Return the labels of a reading, as tags or pairs of tags; published pairs have no weights of moves."""
         return Labels(names, self.scheme, self.pairs, moves=not (self.pairs and self.features == "published"))
 
     @classmethod

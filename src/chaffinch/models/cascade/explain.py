@@ -61,7 +61,7 @@ def explain(model: Model, doc: Document, span: Span) -> Explanation:
 
 
 def _token_edges(seen: Observed, begin: int, T: int) -> list[tuple[int, int]]:
-    """Return the offsets of a sentence's tokens, between two empty stretches at its edges."""
+    """Return (start, end) of a sentence's tokens, with an empty stretch before the first and after the last."""
     tokens = [(int(start), int(end)) for start, end in seen.tokens[begin : begin + T].tolist()]
     return [(tokens[0][0], tokens[0][0]), *tokens, (tokens[-1][1], tokens[-1][1])]
 
@@ -110,7 +110,7 @@ def _difference(
 
 
 def _moves(moves: np.ndarray[tuple[int, int], np.dtype[np.float64]], K: int, path: Ints) -> float:
-    """Return the sum of the transition weights of a path."""
+    """Return the sum of the weights of a path's transitions, begin and end included."""
     return float(moves[K, path[0]] + moves[K + 1, path[-1]] + moves[path[:-1], path[1:]].sum())
 
 

@@ -89,13 +89,13 @@ class _Run:
     folds: NDArray[np.int64] | None  # (S,) of each sentence
 
     def one_stage(self) -> Model:
-        """Train the readings, then the calibration."""
+        """Train the readings, then the calibration; return the model."""
         labels = self.config.labels(self.task.names)
         model, lesson = self.readings(self.task, labels)
         return replace(model, calibration=self.calibration(lesson, self.folds, model, self.config))
 
     def two_stages(self) -> Model:
-        """Train the segmenter, the classifier of its segments, then the calibration."""
+        """Train the segmenter, the classifier of its segments, then the calibration; return the model."""
         task, config, whole = self.task, self.config, self.task.segments()
         labels = config.labels(whole.names)
         model, lesson = self.readings(whole, labels)
@@ -156,7 +156,7 @@ class _Run:
     def calibration(
         self, lesson: Lesson, folds: NDArray[np.int64] | None, model: Model, schedule: Cascade
     ) -> Calibration:
-        """Calibrate the last part on folds it did not learn from; else return the earlier or the neutral one."""
+        """Return a calibration on folds not learnt from; if that cannot be, the earlier or the neutral one."""
         if folds is None or self.watcher.should_stop() or not self.config.calibrate or len(lesson.target.weights):
             return model.calibration if self.start is None else self.start.calibration
         return calibrate_held_out("calibration", lesson, schedule, self.watcher, folds, each=self.each)
@@ -167,7 +167,7 @@ class _Run:
         return self.task.floor(self.config.floor)
 
     def stops(self, target: Target, labels: Labels) -> NDArray[np.uint64]:
-        """Return the words at which runs of words end; those of the earlier model if there is one."""
+        """Return the keys of words at which runs of words end: the earlier model's, else learnt from the target."""
         if self.start is not None:
             return self.start.stops
         if labels.scheme == "tokens" or self.config.features == "published":
@@ -176,7 +176,7 @@ class _Run:
         return window.stop_words(self.task.seen, inside, patients=self.task.patients, floor=self.floor)
 
     def lesson(self, labels: Labels, columns: Sequence[Column], target: Target, reading: int) -> Lesson:
-        """Return a reading's training data; the vocabulary begins with that of the earlier model."""
+        """Return a reading's training data; an earlier model's features come first in its vocabulary."""
         hidden = _inside(target, labels) if self.config.private else None
         known = vocabulary.learn(
             self.task.seen, columns, patients=self.task.patients, hidden=hidden,
@@ -187,13 +187,13 @@ class _Run:
         return Lesson.of(labels, known, self.task.seen, columns, target)
 
     def earlier(self, lesson: Lesson, reading: int) -> Weights | None:
-        """Return the earlier model's weights in the layout of this training data, or None."""
+        """Return the earlier model's weights of a reading in the layout of this training data; None without one."""
         if self.start is None or reading >= len(self.start.readings):
             return None
         return self.start.readings[reading].expand_to(lesson.labels, lesson.vocabulary)
 
     def scorer(self, model: Model) -> Scorer | None:
-        """Return a function for the F1 on dev documents of the model with one more reading; None without them."""
+        """Return a function from one more reading to the model's F1 on dev documents; None without dev."""
         if not self.dev:
             return None
         gold = [runs_of(doc, self.layer, whole=self.config.stages == 2) for doc in self.dev]

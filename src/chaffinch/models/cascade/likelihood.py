@@ -52,7 +52,7 @@ class PairLikelihood:
             object.__setattr__(self, name, value)
 
     def weights(self, x: Floats) -> Weights:
-        """Return the weights of a linear chain; moves are possible or not, and have no weights."""
+        """Return weights `x` as those of a linear chain, rounded to float32; moves have no weights, only limits."""
         return Weights(x.astype(np.float32), self.labels.states.moves.copy())
 
     def __call__(self, x: Floats) -> tuple[float, Floats]:
@@ -93,14 +93,14 @@ class PairLikelihood:
 def fit_likelihood(
     likelihood: PairLikelihood, *, evaluations: int, watch: Callable[[int, float], None] | None = None
 ) -> tuple[Weights, bool]:
-    """Climb from weights of 0 and return the best, and whether an interrupt ended the climb."""
+    """Climb from weights of 0; return the best weights, and whether an interrupt ended the climb."""
     start = np.zeros(likelihood.height * likelihood.labels.states.W)
     found = maximise(likelihood, start, evaluations=evaluations, watch=watch)
     return likelihood.weights(found.x), found.interrupted
 
 
 def climb(name: str, lesson: Lesson, evaluations: int, watcher: Watcher) -> Linear:
-    """Train one chain by the likelihood of all sentences at once, in at most so many evaluations."""
+    """Train one chain by L-BFGS on the likelihood of all sentences, in at most `evaluations`; return it rounded."""
 
     def watch(used: int, value: float) -> None:
         """Report progress."""

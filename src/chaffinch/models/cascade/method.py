@@ -19,21 +19,21 @@ _AT_ONCE = "objective lbfgs learns from spans only, and cannot continue from a m
 
 
 def _fit(data: TrainingSet, config: Cascade, context: FitContext) -> Model:
-    """Train a cascade."""
+    """Train a cascade with the resources, earlier model and watcher of the context."""
     return fit(
         data, config, resources=context.resources, start=context.start, each=context.each, watcher=context.watcher
     )
 
 
 def _reasons_unused(config: Cascade) -> dict[str, str]:
-    """Return the kinds of training material that the settings make no use of, each with the reason."""
+    """Return {training material: why these settings make no use of it}."""
     if config.objective == "lbfgs":
         return dict.fromkeys(("soft", "model"), _AT_ONCE)
     return dict.fromkeys(("soft", "model"), _TWO_STAGES) if config.stages == 2 else {}
 
 
 def _slower(config: Cascade) -> Cascade:
-    """Return the settings with half the epochs at half the rate."""
+    """Return the settings with half the epochs, at half the rate and aggressiveness, for training further."""
     epochs = max(1, config.epochs // 2)
     return replace(config, epochs=epochs, rate=config.rate / 2, aggressiveness=config.aggressiveness / 2)
 

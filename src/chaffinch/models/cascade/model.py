@@ -47,7 +47,7 @@ class Model:
     floor: int = 1  # patients who showed each feature
 
     def observe(self, docs: Sequence[Document], *, reread: bool = False) -> tuple[Observed, list[Column]]:
-        """Return the documents and their columns as the last reading sees them; with `reread`, as the next would."""
+        """Return observations and columns as the last reading sees them; with `reread`, as a next one would."""
         seen = window.observe(docs)
         if self.config.features == "published":
             seen = with_published_features(seen)
@@ -213,7 +213,7 @@ def columns_for(
 
 
 def _by_name(part: Linear, seen: Observed, columns: Sequence[Column], scale: float) -> Floats:
-    """Return (tokens without pads, 1 + L) the probability of O and of each label."""
+    """Return (M, 1 + L) the probability of O and of each label at each token, pads left out."""
     labels = part.labels
     number = np.array([0] + [1 + labels.names.index(tag[2:]) for tag in labels.tags[1:]])
     batch = part.batch(seen, columns, scale=scale)

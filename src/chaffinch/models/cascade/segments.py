@@ -37,7 +37,7 @@ def margins(segments: NDArray[np.int64], certain: NDArray[np.float32]) -> Places
 
 
 def observe(seen: Observed, segments: NDArray[np.int64], levels: Places) -> Observed:
-    """Return segments as observations, given their `levels` of certainty; sentences without one are left out."""
+    """Return segments as the tokens of new observations, with features by word and by `levels` of certainty."""
     from chaffinch.features._compiled import _segments, _words
 
     M = len(segments)
@@ -71,7 +71,7 @@ class SegmentSpans:
     seen: Observed
 
     def label_runs(self, classifier: Linear, states: Places) -> list[list[Run]]:
-        """Return the labelled runs of every document: the segments with their classes, less those rejected."""
+        """Return each document's runs: the segments with the classes of `states`, without rejected ones."""
         tags = classifier.labels.tag_of[states[self.seen.places]]
         first = np.searchsorted(self.base.places, self.segments)  # pads drop out
         starts = np.cumsum([0, *self.base.sizes])
@@ -93,7 +93,7 @@ def observe_reading(seen: Observed, labels: Labels, states: Places, certain: NDA
 def examples(
     seen: Observed, segments: NDArray[np.int64], gold: Mapping[tuple[int, int], int], certain: NDArray[np.float32]
 ) -> tuple[Observed, Places, int]:
-    """Return sentences with found, then with right segments, their tags, and how many sentences the first part has.
+    """Return (observations of found, then of right segments; their tags; number of sentences of found ones).
 
     The third value is the number of sentences of the first kind. A segment that is not one of the right ones has tag 0:
     from these the classifier learns to reject.

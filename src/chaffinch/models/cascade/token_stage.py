@@ -57,7 +57,7 @@ class TokenClasses:
         cls, part: Linear, seen: Observed, columns: list[Column], first_stage: tuple[Labels, Places],
         bias: Bias = None, scale: float = 1.0,
     ) -> TokenClasses:  # fmt: skip
-        """Return the chains of `part` over the tokens, given the labels and states of the first stage."""
+        """Return the chains of `part` over tokens, restricted by the segments that the first stage's states make."""
         labels, states = first_stage
         tags = labels.tag_of[states[seen.places]].astype(np.int32)
         batch = part.batch(seen, [*columns, segmentation(seen, labels, states)], bias, scale=scale)
@@ -68,11 +68,11 @@ class TokenClasses:
         return cls(seen, part.labels, batch.clamp(allowed[tags]), tags)
 
     def starts(self) -> Places:
-        """Return the first token of each segment, among the M."""
+        """Return the index of the first token of each segment, pads not counted."""
         return np.flatnonzero(self.tags == FIRST).astype(np.int32)
 
     def runs(self) -> list[list[Run]]:
-        """Return the labelled runs of every document."""
+        """Return each document's labelled runs: the segments, each with the best class."""
         classes = self.labels.tag_of[viterbi(self.batch).states] if len(self.tags) else self.tags
         starts, inner = self.starts(), np.append(self.tags == INNER, False)
         ends = np.flatnonzero((self.tags > 0) & ~inner[1:]) + 1

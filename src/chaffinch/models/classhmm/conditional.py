@@ -40,12 +40,12 @@ class Conditional:
 
     @property
     def classes(self) -> list[tuple[int, int]]:
-        """Return the first state of each class and the one after its last; nothing if weights are not shared."""
+        """Return (first state, end) of each class; [] if states of a class share no weights."""
         edges = np.flatnonzero(np.diff(self.class_of, prepend=-1, append=-1))
         return list(pairwise(edges.tolist())) if self.shared else []
 
     def blocks(self, x: Floats) -> tuple[Floats, Floats]:
-        """Return the weights of states (R + Y + 2, Y) and of classes (R + Y + 2, C)."""
+        """Return `x` as two views: weights of states (R + Y + 2, Y), and of classes (R + Y + 2, C)."""
         height = len(self.penalty)
         by_state, by_class = np.split(x, [height * self.states.K])
         return by_state.reshape(height, -1), by_class.reshape(height, len(self.classes))
@@ -56,7 +56,7 @@ class Conditional:
         return len(self.penalty) * (self.states.K + len(self.classes))
 
     def weights(self, x: Floats) -> Weights:
-        """Return the effective weights of states, in the layout of a linear chain."""
+        """Return each state's weights, its class's added, in the layout of a linear chain."""
         Y, W, R = self.states.K, self.states.W, self.height
         by_state, by_class = self.blocks(x)
         rows = np.zeros((R + Y + 2, W), np.float32)

@@ -89,5 +89,5 @@ class ClassHMM:
 
     @property
     def conditional(self) -> float:
-        """Return the share of the conditional likelihood: 0 for joint, `mix` for mix, 1 for krogh and crf."""
+        """Return the weight of the conditional likelihood: 0 for joint, `mix` for mix, 1 for krogh and crf."""
         return {"joint": 0.0, "krogh": 1.0, "mix": self.mix}.get(self.objective, 1.0)

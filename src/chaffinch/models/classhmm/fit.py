@@ -68,7 +68,7 @@ class _Run:
     layer: str | None
 
     def model(self) -> Model:
-        """Train the model, evaluate it on held-out text, and describe its states."""
+        """Train the model, measure it on held-out text, describe its states; return it. An interrupt skips the rest."""
         ground = Ground.of(self.config, self.evidence)
         problem = ground.problem(self.resources)
         model, kappa = self.choose_kappa(problem)
@@ -104,7 +104,7 @@ class _Run:
         return model, kappa
 
     def choose_start(self, problem: Problem, kappa: float) -> ascent.Optimum:
-        """Return the best of short climbs or first weights; if some are untagged, climbed on the tagged alone."""
+        """Return the best first weights of several short climbs; with untagged text, climbed on the tagged first."""
         rng, untagged = np.random.default_rng(self.config.seed), self.evidence.untagged
         starts = [problem.start(rng) for _ in range(self.config.restarts)]
         best = ascent.Optimum(starts[0], -np.inf, (), 0)
@@ -146,7 +146,7 @@ class _Run:
             return 0.0
 
     def evaluate_held_out(self, model: Model, problem: Problem, kappa: float) -> Model:
-        """Return the model with calibration and held-out likelihood; unchanged if no patient can be held out.
+        """Return the model with calibration and held-out likelihood, by a fold of patients; unchanged if none is left.
 
         A fifth of the patients is held out; two shorter climbs on the others, one with a single state per class,
         measure the likelihood of the held-out text.
@@ -189,7 +189,7 @@ class _Run:
 
 
 def _run_em(objective: Likelihood, x: Floats, most: int, watch: Callable[[int, float], None]) -> ascent.Optimum:
-    """Climb from x by expectation-maximisation: expected counts are fixed for a few steps at a time."""
+    """Climb from x by EM, a few M-steps for each E-step; return the optimum. An interrupt ends it early."""
     evaluations, trace, interrupted = 0, list[float](), False
     try:
         while evaluations < most and not interrupted:

@@ -30,7 +30,7 @@ class ClassLayout(NamedTuple):
 
     @classmethod
     def of(cls, class_of: Ints, moves: Bools, *, shared: bool) -> ClassLayout:
-        """Return the layout of states of those classes."""
+        """Return the layout of states with these classes and allowed moves."""
         return cls(class_of, moves, shared, len(class_of), int(class_of.max()) + 1)
 
     @property
@@ -39,11 +39,11 @@ class ClassLayout(NamedTuple):
         return np.append(self.class_of, self.C)
 
     def spread(self, by_state: Floats, by_class: Floats) -> Floats:
-        """Return weights (F, Y) of states plus those (F, C+1) of their class and, last column, of all states."""
+        """Return (F, Y) weights of states, with those of their class and of all states (F, C+1) added if shared."""
         return by_state + by_class[:, self.class_of] + by_class[:, -1:] if self.shared else by_state
 
     def gather(self, slope: Floats) -> Floats:
-        """Return (F, C+1) the gradient of classes and of all states, given that of states (F, Y)."""
+        """Return (F, C+1) the gradient by class, and last of all states, summed from that of states (F, Y)."""
         out = np.zeros((len(slope), self.C + 1))
         for klass in range(self.C):
             out[:, klass] = slope[:, self.class_of == klass].sum(axis=1)
@@ -100,7 +100,7 @@ class Likelihood:
         return F * Y, more[0], (Y + 1) ** 2, more[1]
 
     def blocks(self, x: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return the four blocks of all weights: by state, by class, moves, moves by class pair."""
+        """Return all weights as four views: features by state and by class, moves by state and by class."""
         Y, C = self.layout.Y, self.layout.C
         state, by_class, moves, by_pair = np.split(x, np.cumsum(self.sizes)[:-1])
         edge = C + 1 if self.layout.shared else 0
@@ -108,7 +108,7 @@ class Likelihood:
         return *shapes, by_pair.reshape(edge, edge)
 
     def tables(self, x: Floats) -> tuple[StateTables, Floats]:
-        """Return the tables of those weights, and log-probabilities of all types (V, Y)."""
+        """Return the normalised tables of these weights, and the log-probabilities of all types (V, Y)."""
         state, by_class, moves, by_pair = self.blocks(x)
         weights = self.layout.spread(state, by_class)
         logits = np.asarray(self.text.matrix @ weights)
@@ -173,7 +173,7 @@ class Likelihood:
 
 
 def _add(batch: Batch, rows: Ints, sign: float, counts: Floats, steps: Floats) -> float:
-    """Add expected types to `counts` and moves and edges to `steps`, times `sign`; return the log-probability."""
+    """Add expected types to `counts`, moves and edges to `steps`, all times `sign`; return the log-probability."""
     post, Y = forward_backward(batch), len(batch.start)
     active = batch.active or Active.of([np.arange(Y)], np.zeros(len(rows), np.int64))
     states = post.states.reshape(-1)
@@ -206,7 +206,7 @@ class MStepObjective:
         return cls(whole, counts, steps)
 
     def __call__(self, x: Floats) -> tuple[float, Floats]:
-        """Return the value, up to a constant, and its gradient."""
+        """Return the expected log-likelihood less the penalty, up to a constant, and its gradient."""
         tables, log_b = self.whole.tables(x)
         moves = np.where(self.steps > 0, tables.moves, 0.0)
         value = float((self.counts * log_b).sum() + (self.steps * moves).sum())
@@ -214,6 +214,6 @@ class MStepObjective:
 
 
 def log_emissions(matrix: csr_array, known: Bools, tables: StateTables) -> Floats:
-    """Return (V, Y) log-probabilities of types; an unknown type is added to its softmax's denominator."""
+    """Return (V, Y) log-probabilities of types by state; an unknown type joins the denominator of its softmax."""
     logits = np.asarray(matrix @ tables.weights)
     return np.asarray(logits - np.where(known[:, None], tables.log_z, np.logaddexp(tables.log_z, logits)))

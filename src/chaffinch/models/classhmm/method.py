@@ -16,21 +16,21 @@ if TYPE_CHECKING:  # they need scipy, which is loaded when it is used
 
 
 def _fit(data: TrainingSet, config: ClassHMM, context: FitContext) -> Model:
-    """Train a class HMM."""
+    """Train a class HMM with the resources and watcher of the context."""
     from chaffinch.models.classhmm.fit import fit
 
     return fit(data, config, resources=context.resources, watcher=context.watcher)
 
 
 def _load(state: State) -> Model:
-    """Return the class HMM of a file."""
+    """Rebuild a class HMM from a file's state; ModelError if its parts do not fit."""
     from chaffinch.models.classhmm.model import Model
 
     return Model.of(state)
 
 
 def _reasons_unused(config: ClassHMM) -> dict[str, str]:
-    """Return the kinds of training material that the settings make no use of, each with the reason."""
+    """Return {training material: why these settings make no use of it}."""
     unused: dict[str, str] = {}
     if config.objective != "crf":
         unused["resources"] = "lexicons and clusters are features of the objective crf only; leave them out"
@@ -43,7 +43,7 @@ def _reasons_unused(config: ClassHMM) -> dict[str, str]:
 
 
 def _explain(model: Model, doc: Document, span: Span) -> Explanation:
-    """Explain a span by its path through the states."""
+    """Explain a span by its best path through the states, as an Explanation."""
     from chaffinch.models.classhmm.describe.explain import explain
 
     return explain(model, doc, span).explanation("classhmm")

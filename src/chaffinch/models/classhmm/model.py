@@ -52,7 +52,7 @@ class WordEmissions:
         return chain.log_emissions(matrix, known, self.tables)
 
     def batch(self, seen: Observed) -> Batch:
-        """Return the sentences as lattices."""
+        """Return the sentences as a batch of lattices over states."""
         bounds = np.concatenate([[0], np.cumsum((seen.ends - seen.begins).astype(np.int64))])
         emit = self.log_emissions(seen)[seen.types[seen.places]]
         return Batch(self.tables.start, self.tables.trans, emit, self.tables.end, bounds)
@@ -90,7 +90,7 @@ class Model:
     def batch(
         self, docs: Sequence[Document], bias: Bias = None, seen: Observed | None = None
     ) -> tuple[Observed, Batch]:
-        """Return the documents, and their sentences as lattices over states; `seen` if they were observed before."""
+        """Return (observations, sentences as lattices over states), with `bias` by label; `seen` saves time."""
         seen = seen or types.with_features(window.observe(docs), self.config.features, self.pack)
         if self.crf is not None:
             return seen, self.crf.batch(seen, columns_of(seen, docs, self.stops, (), self.resources), bias)
@@ -101,12 +101,12 @@ class Model:
         return seen, batch
 
     def reading(self, docs: Sequence[Document], bias: Bias = None) -> LatentReader:
-        """Return a reader of the documents, which decodes them when it is asked for runs or posteriors."""
+        """Return a lazy reader of the documents, which decodes them when asked for runs or posteriors."""
         seen, batch = self.batch(docs, bias)
         return LatentReader(seen, [batch], self.labels, self.decode, self.calibration)
 
     def decode(self, batch: Batch, known: TagPosterior | None = None) -> Ints:
-        """Return (N,) the tags of a batch's tokens by the decoder of the settings; `known` are its tag posteriors."""
+        """Return (N,) the tag of each token of a batch, by the configured decoder; `known` are its tag posteriors."""
         labels = self.labels
         return decoding.decode(batch, labels.tag_of, self.config.decode, follows=labels.follows, known=known).tags
 
@@ -128,7 +128,7 @@ class Model:
         return list(zip(*self.reading(docs).runs_with_posteriors(columns, 1 + len(self.names)), strict=True))
 
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
-        """Return the n best readings of the projected chain; a sentence with fewer repeats its last."""
+        """Return up to n readings as runs, best first; a sentence with fewer repeats its last."""
         return [found[0] for found in self.reading([doc]).alternatives(n)]
 
     def state(self) -> State:
@@ -192,7 +192,7 @@ def scheme_of(config: ClassHMM) -> Scheme:
 
 
 def feature_sets(seen: Observed, vocabulary: Vocabulary, *, unknown: bool = False) -> list[tuple[int, ...]]:
-    """Return (V,) the known features of every type, sorted: with its name, or with its unknown-word features.
+    """Return for each type its known features, sorted; with `unknown`, those it has as an unknown word.
 
     With `unknown`, every type is treated as an unknown word.
     """
@@ -214,7 +214,7 @@ def matrix_of(sets: Sequence[tuple[int, ...]], F: int) -> csr_array:
 
 
 def feature_matrix(seen: Observed, vocabulary: Vocabulary) -> tuple[csr_array, NDArray[np.bool_]]:
-    """Return (V, F) the features of every type, and which types are known by name."""
+    """Return (V, F) sparse ones for the features of every type, and (V,) which types are known by name."""
     matrix = matrix_of(feature_sets(seen, vocabulary), len(vocabulary))
     names = np.asarray(vocabulary.kinds == WORD, np.float64)
     return matrix, np.asarray(matrix @ names > 0) if len(names) else np.zeros(matrix.shape[0], np.bool_)

@@ -39,11 +39,11 @@ class Problem(Protocol):
     """An optimisation problem: its objective, its first weights, and the model of given weights."""
 
     def objective(self, kappa: float, sentences: Bools | None = None) -> Function:
-        """Return a callable that gives the value of weights and its gradient, on some sentences or all."""
+        """Return a function from weights to value and gradient, on some sentences or all."""
         ...
 
     def start(self, rng: np.random.Generator) -> Floats:
-        """Return random first weights, as one vector."""
+        """Return random first weights as one vector."""
         ...
 
     def model(self, x: Floats, trace: Sequence[float]) -> Model:
@@ -72,7 +72,7 @@ class Ground:
         return cls(config, evidence, seen, labels, *evidence.active(labels))
 
     def vocabulary(self, columns: Sequence[Column] = ()) -> Vocabulary:
-        """Return the features that enough tokens of enough patients show."""
+        """Return the features that enough tokens of enough patients show; private models hide words in spans."""
         hidden = self.evidence.inside if self.config.private else None
         patients = self.evidence.task.patients
         return vocabulary.learn(
@@ -85,7 +85,7 @@ class Ground:
         return self.evidence.task.floor(self.config.floor)
 
     def problem(self, resources: Resources) -> Problem:
-        """Return the problem of the objective in the settings."""
+        """Return the optimisation problem of the configured objective: conditional (crf) or generative."""
         if self.config.objective == "crf":
             return Field.of(self, resources)
         return Generated.of(self)
@@ -96,7 +96,7 @@ class Ground:
         return np.flatnonzero(np.repeat(sentences, lengths)), np.concatenate([[0], np.cumsum(lengths[sentences])])
 
     def find_allowed_states(self, tokens: Ints) -> tuple[Active, Floats | None]:
-        """Return the states that some tokens may take, and the log weights of their cells."""
+        """Return the states that these tokens may take, and the log weights of their cells, None if all are 0."""
         active = Active(self.active.states, self.active.bounds, self.active.which[tokens])
         if self.logs is None:
             return active, None
@@ -145,7 +145,7 @@ class Generated:
 
     @classmethod
     def of(cls, ground: Ground) -> Generated:
-        """Learn the vocabulary, reduce tokens to sets of features, and return the problem."""
+        """Learn the vocabulary, reduce tokens to sets of features, and return the generative problem."""
         config, labels = ground.config, ground.labels
         known = ground.vocabulary()
         sets, rows = _types(ground.seen, known, config.replicas, config.seed)
@@ -175,7 +175,7 @@ class Generated:
         return float(min(few, 1.0)) if (chosen & ~untagged).any() else 1.0
 
     def text(self, sentences: Bools) -> Text:
-        """Return some sentences as input of the likelihood."""
+        """Return these sentences as input of the likelihood: feature sets, bounds and allowed states."""
         tokens, bounds = self.ground.tokens(sentences)
         return Text(self.matrix, self.rows[tokens], bounds, *self.ground.find_allowed_states(tokens))
 
@@ -207,7 +207,7 @@ class Field:
 
     @classmethod
     def of(cls, ground: Ground, resources: Resources) -> Field:
-        """Learn stop words and vocabulary from the task, and return the problem."""
+        """Learn stop words and vocabulary, and return the conditional (crf) problem."""
         task = ground.evidence.task
         stops = window.stop_words(ground.seen, ground.evidence.inside, patients=task.patients, floor=ground.floor)
         columns = columns_of(ground.seen, task.docs, stops, (), resources)
@@ -236,7 +236,7 @@ class Field:
         return np.append(by_state, np.zeros((R + Y + 2) * C))
 
     def model(self, x: Floats, trace: Sequence[float]) -> Model:
-        """Return the model of those weights, rounded as it will be saved, without the smallest."""
+        """Return the model of these weights, rounded as it will be saved, the smallest dropped."""
         weights = self.objective(0.0).weights(x)
         crf = round_weights(self.ground.labels, self.vocabulary, weights, least=LEAST["crf"])
         return replace(self.ground.base(trace), crf=crf, stops=self.stops, resources=self.resources)
@@ -246,7 +246,7 @@ _AFFIXES = frozenset({window.PREFIX, window.SUFFIX, window.GRAM})
 
 
 def _types(seen: Observed, known: Vocabulary, replicas: float, seed: int) -> tuple[list[tuple[int, ...]], Ints]:
-    """Return the distinct feature sets of tokens, and each token's (M,); a share of single tokens reads as unknown.
+    """Return distinct feature sets, and each token's set (M,); a share of words seen once are read as unknown.
 
     Of tokens whose word occurs once, the share `replicas` shows the features of an unknown word: all except its name.
     """

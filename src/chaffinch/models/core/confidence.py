@@ -49,12 +49,12 @@ class Calibration:
         return _chance_of(np.interp(x, self.knots, self.heights) + max(self.slope, LEAST_SLOPE) * beyond)
 
     def array(self) -> Floats:
-        """Return the numbers of the calibration for a model file: scale, slope, intercept, knots, heights."""
+        """Return the calibration as one array for a model file: scale, slope, intercept, knots, heights."""
         return np.array([self.scale, self.slope, self.intercept, *self.knots, *self.heights])
 
     @classmethod
     def of(cls, numbers: Floats) -> Calibration:
-        """Return the calibration stored by `array`; files of earlier versions hold three numbers."""
+        """Rebuild the calibration from `array`; files of earlier versions hold three numbers."""
         scale, slope, intercept, *rest = numbers.tolist()
         half = len(rest) // 2
         return cls(scale, slope, intercept, tuple(rest[:half]), tuple(rest[half:]))
@@ -200,12 +200,12 @@ def _logit(chances: Floats) -> Floats:
 
 
 def _chance_of(log_odds: Floats) -> Floats:
-    """Return the chances of log-odds."""
+    """Return the probabilities of log-odds, which are clipped to ±30."""
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(log_odds, -30.0, 30.0))))
 
 
 def _bend(x: Floats, right: Floats, expected: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return (knots, heights) of a rising curve of right shares in bins of equal size; two () if spans are few.
+    """Return (knots, heights) of a rising curve from log-odds to right shares, by bins; two () if spans are few.
 
     Each bin also has `PRIOR_SPANS` spans of the `expected` chance, that of the logistic curve. With few spans there are
     none, and the logistic curve alone remains.

@@ -88,7 +88,7 @@ class Evidence:
 
     @property
     def occurs(self) -> Bools:
-        """Return (S+1, S) the pairs of tags that some sentence allows; row S: at its beginning."""
+        """Return (S+1, S) whether some sentence allows tag b after tag a; row S: b at its beginning."""
         first = np.zeros(len(self.allowed), np.bool_)
         first[self.bounds[:-1]] = True
         here = self.allowed.astype(np.float32)
@@ -104,7 +104,7 @@ class Evidence:
         return follows
 
     def lists(self) -> tuple[list[Ints], Ints]:
-        """Return lists of tags, one for each tag, then one for each set of several; and each token's list (M,)."""
+        """Return lists of allowed tags, single ones first, and the number of each token's list (M,)."""
         S = self.allowed.shape[1]
         sets, which = _distinct(self.allowed)
         several = sets.sum(axis=1) > 1
@@ -112,7 +112,7 @@ class Evidence:
         return [np.array([tag]) for tag in range(S)] + [np.flatnonzero(row) for row in sets[several]], number[which]
 
     def active(self, labels: Labels) -> tuple[Active, Floats | None]:
-        """Return the states each token may take, under labels with sub-tags, and the log weight of each cell."""
+        """Return the states that each token may take, sub-tags included, and the log weight of each cell or None."""
         lists, which = self.lists()
         active = Active.of([np.flatnonzero(np.isin(labels.tag_of, tags)) for tags in lists], which)
         if self.logs is None:
@@ -120,7 +120,7 @@ class Evidence:
         return active, self.logs[np.repeat(np.arange(len(which)), active.widths), labels.tag_of[active.cells]]
 
     def target(self, labels: Labels) -> Target:
-        """Return the target of a clamped gradient: the states, under labels with sub-tags, of each token's tags."""
+        """Return the training target: for each token the weights of the states of its allowed tags."""
         rows = self.allowed if self.logs is None else np.where(self.allowed, np.exp(self.logs), 0.0)
         distinct, which = _distinct(rows)
         weights = np.zeros((1 + len(distinct), labels.states.W), np.float32)
@@ -132,7 +132,7 @@ class Evidence:
 
 
 def _distinct(rows: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
-    """Return the distinct rows, and for each row its index among them; a random projection tells rows apart."""
+    """Return the distinct rows, and each row's index among them; found by a random projection, not by sorting."""
     number, which = np.unique(rows @ np.random.default_rng(0).random(rows.shape[1]), return_inverse=True)
     first = np.zeros(len(number), np.int64)
     first[which[::-1]] = np.arange(len(rows))[::-1]

@@ -91,7 +91,7 @@ class Labels:
         return tags
 
     def to_states(self, tags: Ints, first: NDArray[np.bool_]) -> Ints:
-        """Return the states of tags, -1 for one that may not follow; `first` marks where a sentence begins."""
+        """Return (N,) the states of tags, -1 for a tag that may not follow; `first` marks beginnings of sentences."""
         before = np.zeros_like(tags)
         before[1:] = tags[:-1]
         before[first] = 0
@@ -125,7 +125,7 @@ class Labels:
 
 
 def _follows(a: str, b: str, scheme: Scheme) -> bool:
-    """Tell whether tag b may follow tag a in the scheme."""
+    """Tell whether tag b may follow tag a in the scheme; "O" stands for the edge of a sentence too."""
     if scheme == "runs":
         return True
     if b[0] in "OBS":
@@ -152,7 +152,7 @@ class Fitted:
 
 
 def pieces_of(doc: Document, spans: Sequence[Span], index: dict[str, int], fitted: Fitted) -> list[Piece]:
-    """Return the spans as runs of tokens inside sentences, and count adjustments; DataError if spans overlap.
+    """Return the spans as (first token, end, label) inside sentences; count changes in `fitted`; DataError: overlap.
 
     A span that covers part of a token is widened to the whole token; a span over a sentence's end is split there; one
     that then overlaps an earlier span, or covers no token, is dropped.

@@ -85,7 +85,7 @@ class _Tried(NamedTuple):
 def _step(
     function: Function, x: Floats, value: float, direction: Floats, promise: float, length: float, most: int
 ) -> _Tried:
-    """Shorten a step until it gains enough of what the slope promises; return it, with slope None if none does."""
+    """Return a step, shortened until it gains enough of what the slope promises; its slope is None if none does."""
     evaluated = 0
     while promise > 0.0 and evaluated < most and length > SHORTEST:
         new, slope = function(x + length * direction)

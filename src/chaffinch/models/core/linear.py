@@ -35,19 +35,32 @@ class Schedule(Protocol):
     """The training settings that a learner needs."""
 
     @property
-    def objective(self) -> Goal: ...
+    def objective(self) -> Goal:
+        """Return what training maximises: pa, crf, adagrad or lbfgs."""
+
     @property
-    def epochs(self) -> int: ...
+    def epochs(self) -> int:
+        """Return how often training walks over all sentences."""
+
     @property
-    def aggressiveness(self) -> float: ...
+    def aggressiveness(self) -> float:
+        """Return the largest step of a passive-aggressive update."""
+
     @property
-    def rate(self) -> float: ...
+    def rate(self) -> float:
+        """Return the learning rate of gradient steps."""
+
     @property
-    def violator(self) -> str: ...
+    def violator(self) -> str:
+        """Return which wrong reading an update compares with: best, second or cost."""
+
     @property
-    def dropout(self) -> float: ...
+    def dropout(self) -> float:
+        """Return the share of tokens whose words are hidden in an epoch."""
+
     @property
-    def seed(self) -> int: ...
+    def seed(self) -> int:
+        """Return the seed of shuffling and dropout."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -140,7 +153,7 @@ class Linear:
 
 
 def _pairs(labels: Labels) -> list[tuple[int, int]]:
-    """Return the previous tag and the tag of every state; without pairs, the first tag that may come before."""
+    """Return (previous tag, tag) of every state; without pairs, the first tag that may come before."""
     before = [int(np.flatnonzero((labels.state_of == state).any(axis=1))[0]) for state in range(labels.states.K)]
     return list(zip(before, labels.tag_of.tolist(), strict=True))
 
@@ -156,7 +169,7 @@ def train(
     schedule: Schedule,
     watch: Watch | None = None,
 ) -> Weights:
-    """Return the averaged weights after all epochs, shuffled and with dropout, or earlier if `watch` returns True.
+    """Return the averaged weights after all epochs, sentences shuffled, words dropped; `watch` may stop it early.
 
     `kinds` are those of the listed features. With drop-out, in every epoch a random share of tokens is read as unknown
     words: without the features that identify the word, and without the n-grams it is part of.
@@ -173,7 +186,7 @@ def train(
 
 
 def _in_pieces(view: SparseInput, target: Target, states: States) -> SparseInput:
-    """Cut sentences over `LONGEST` tokens, only between spans, so that training steps stay small."""
+    """Return the view with sentences over `LONGEST` tokens cut between spans, so that training steps stay small."""
     if view.longest <= LONGEST:
         return view
     moves = np.isfinite(states.moves.reshape(states.K + 2, states.W))
@@ -192,7 +205,7 @@ def _in_pieces(view: SparseInput, target: Target, states: States) -> SparseInput
 
 
 def learner_for(height: int, labels: Labels, schedule: Schedule) -> Learner:
-    """Return a learner with room for `height` weight rows."""
+    """Return a learner for `height` weight rows by the schedule; ConfigError for the objective lbfgs."""
     violator = schedule.violator
     steps = Steps(schedule.aggressiveness, schedule.rate, violator == "cost", violator == "second", labels.moves)
     if schedule.objective == "lbfgs":
@@ -201,7 +214,7 @@ def learner_for(height: int, labels: Labels, schedule: Schedule) -> Learner:
 
 
 def _with_twins(view: SparseInput, named: NDArray[np.bool_]) -> SparseInput:
-    """Append a copy of every type without the features that identify it: type v + V is the twin of v."""
+    """Return the view with a twin v + V of each type v, which lacks the features that identify it."""
     kept = np.concatenate([[0], np.cumsum(~named)])
     twins = view.lists[-1] + kept[view.lists[1:]]
     arrays = [np.concatenate([array, array[~named]]) for array in (view.rows, view.first, view.width)]
@@ -210,7 +223,7 @@ def _with_twins(view: SparseInput, named: NDArray[np.bool_]) -> SparseInput:
 
 
 def _hide(view: SparseInput, hidden: NDArray[np.bool_]) -> SparseInput:
-    """Return the view with hidden tokens (N,) replaced by their unknown twins, without n-grams that contain them."""
+    """Return the view with hidden tokens (N,) replaced by their twins, and n-grams that contain them removed."""
     V = (len(view.lists) - 1) // 2
     columns = view.columns.copy()
     columns[hidden, :NGRAM_COLUMNS] = -1
@@ -220,7 +233,7 @@ def _hide(view: SparseInput, hidden: NDArray[np.bool_]) -> SparseInput:
 
 
 def round_weights(labels: Labels, vocabulary: Vocabulary, weights: Weights, *, least: float) -> Linear:
-    """Return the chain as it will be saved, without weights below `least`; the given weights are overwritten."""
+    """Return the chain rounded as saved, weights below `least` and unused features dropped; overwrites its input."""
     W = labels.states.W
     table = weights.rows.reshape(-1, W)
     for first in range(0, len(table), BLOCK):
@@ -234,5 +247,5 @@ def round_weights(labels: Labels, vocabulary: Vocabulary, weights: Weights, *, l
 
 
 def drop_small_weights(part: Linear, least: float) -> Linear:
-    """Return the part without weights smaller than `least`, most of a file; the given part is overwritten."""
+    """Return the part without weights below `least`; overwrites the given part."""
     return round_weights(part.labels, part.vocabulary, part.weights, least=least)

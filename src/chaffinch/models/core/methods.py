@@ -104,17 +104,17 @@ class FitContext:
 
 
 def _no_reason(_: Any) -> Mapping[str, str]:
-    """Return no reasons: everything has an effect."""
+    """Return {}: all training material has an effect."""
     return {}
 
 
 def _no_words(_: Any) -> frozenset[str]:
-    """Return no words."""
+    """Return an empty set of words."""
     return frozenset()
 
 
 def _no_facts(_: Any) -> Mapping[str, Any]:
-    """Return no facts."""
+    """Return {}: there is nothing to tell of a model."""
     return {}
 
 
@@ -148,7 +148,7 @@ class Method:
     rank: int = 100  # its position in lists of methods, the smallest first
 
     def has_setting(self, name: str) -> bool:
-        """Tell whether the settings have a field of that name."""
+        """Tell whether the method's config has a field of that name."""
         return name in {setting.name for setting in fields(self.config)}
 
     def learns(self, material: Material, config: Config) -> bool:
@@ -176,7 +176,7 @@ class Method:
 
 
 def list_alternatives(names: Sequence[str]) -> str:
-    """Return the names as a list of alternatives for a sentence.
+    """Return names as text for a sentence: "a, b or c".
 
     >>> list_alternatives(["a cascade", "a class HMM", "an HMM-DP"])
     'a cascade, a class HMM or an HMM-DP'

@@ -16,7 +16,7 @@ class PrivateConfig(Protocol):
 
     @property
     def private(self) -> bool | None:
-        """Tell whether words inside spans are kept out of a model; None leaves it to the labels."""
+        """Tell whether words inside spans are kept out of a model; None lets the labels decide."""
 
 
 Chosen = TypeVar("Chosen", bound=PrivateConfig)

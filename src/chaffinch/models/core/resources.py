@@ -46,7 +46,7 @@ class Resources:
     def columns(
         self, seen: Observed, docs: Sequence[Document], layers: Sequence[str], *, lexicon_kind: int = _LEXICON
     ) -> list[Column]:
-        """Return a column per size of clusters, for the lexicon, per layer (DataError if missing), for word lists."""
+        """Return columns of marks: per cluster size, lexicon, layer, word lists; DataError if a layer is missing."""
         columns = []
         if self.clusters is not None:
             marks = [self.clusters.marks(doc).astype(np.int64) for doc in docs]
@@ -62,7 +62,7 @@ class Resources:
         return columns
 
     def name_mark(self, kind: int, value: int, word: str, doc: Document, layers: Sequence[str]) -> str:
-        """Return what a mark of a column says, for explanations; it quotes no text."""
+        """Return in words what a mark of a column means, for explanations; it quotes no text."""
         number = (_LEXICON if kind == window.LEXICON_HERE else kind) - window.MARKS
         if number < MOST_SIZES:
             return f"cluster {value - 1} of size {number + 1}"
@@ -76,7 +76,7 @@ class Resources:
         return f"word lists: {self.standing.profile(word)}" if self.standing is not None else "word lists"
 
     def state(self) -> State:
-        """Return the arrays and strings that a model file stores of these."""
+        """Return clusters, lexicon and word-list language as arrays and strings, for a model file."""
         arrays: dict[str, NDArray[Any]] = {}
         strings: dict[str, tuple[str, ...]] = {}
         if self.clusters is not None:

@@ -50,7 +50,7 @@ def span_f1(gold: Iterable[Iterable[Hashable]], found: Iterable[Iterable[Hashabl
 
 
 def locate_span(doc: Document, span: Span, seen: Observed) -> tuple[int, int, int, int]:
-    """Return a span's sentence, first token there, first token and end in the document; DataError if it cuts tokens."""
+    """Return a span's sentence, first token in it, first token and end in the document; DataError if it cuts tokens."""
     first = int(np.searchsorted(doc.tokens[:, 0], span.start))
     end = int(np.searchsorted(doc.tokens[:, 1], span.end, side="right"))
     index = int(np.searchsorted(seen.sources, first))

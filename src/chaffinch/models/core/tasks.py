@@ -38,7 +38,7 @@ class Task:
     numbers: tuple[int, ...] = ()  # (D,) of each document in the caller's order, from 1
 
     def number(self, document: int) -> int:
-        """Return a document's number from 1, in the order in which the caller passed the documents."""
+        """Return a document's number, from 1, in the order in which the caller gave the documents."""
         return self.numbers[document] if self.numbers else document + 1
 
     @classmethod
@@ -76,7 +76,7 @@ class Task:
         return cls(docs, seen, names, tuple(pieces), rows, patients, fitted, tuple(i + 1 for i in order))
 
     def folds(self, count: int, seed: int) -> NDArray[np.int64] | None:
-        """Return (S,) the fold of each sentence, or None if there are too few patients for two folds."""
+        """Return (S,) the fold of each sentence, patients kept together; None below two patients."""
         P = int(self.patients.max()) + 1
         if P < 2:
             return None
@@ -95,7 +95,7 @@ class Task:
 
     @property
     def repeats(self) -> bool:
-        """Tell whether some document has several sentences, so that its words may occur more than once."""
+        """Tell whether some document has several sentences, so that its words may recur."""
         return len(self.seen.begins) > len(np.unique(self.seen.owners[self.seen.begins]))
 
     def target(self, labels: Labels) -> Target:
@@ -127,7 +127,7 @@ def runs_of(doc: Document, layer: str | None, *, whole: bool = False) -> list[tu
 def with_untagged(
     tagged: Sequence[Document], untagged: Sequence[Document], *, layer: str | None, name: str
 ) -> list[Document]:
-    """Return all documents with soft labels `name`: 1 for the layer's tags, zeros for untagged; or DataError."""
+    """Return all documents with soft labels `name`: one-hot for tagged, zeros for untagged; DataError: overlaps."""
     labels = sorted({span.label for doc in tagged for span in doc.layer(layer)})
     spelt, fitted = Labels(tuple(labels), "IOB2"), Fitted()
     index, known = {label: number for number, label in enumerate(labels)}, np.eye(len(spelt.tags))
@@ -155,7 +155,7 @@ def hard_target(seen: Observed, tags: Places, labels: Labels) -> Target:
 
 
 def _soft(doc: Document, name: str, number: int) -> Soft:
-    """Return the soft layer of training document `number`; DataError if it has none of that name."""
+    """Return the document's soft layer; raise DataError, with its number, if it has none of that name."""
     if name not in doc.soft:
         names = ", ".join(doc.soft) or "none"
         raise DataError(
@@ -165,7 +165,7 @@ def _soft(doc: Document, name: str, number: int) -> Soft:
 
 
 def _soft_target(task: Task, soft: Sequence[Soft], labels: Labels) -> Target:
-    """Return the target of soft labels (tags of any scheme, or labels); rows of zeros leave a token free.
+    """Return the training target of soft labels (tags or bare labels); rows of zeros leave a token free.
 
     A row of zeros leaves the token open; a row whose sum is above 1 lists possible tags, among which the model chooses;
     any other row is a distribution.
@@ -192,7 +192,7 @@ def _soft_target(task: Task, soft: Sequence[Soft], labels: Labels) -> Target:
 
 
 def _in_runs(doc: Document, soft: Soft, totals: NDArray[np.float64], labels: Labels) -> NDArray[np.float64]:
-    """Return (T, L) weights for spelling bare soft labels as tags: neighbours of one label are likely one span.
+    """Return (T, L) weights for reading bare soft labels as tags: neighbours of one label are likely one span.
 
     Where a neighbour is unknown, or the row only lists possible labels, every spelling stays possible.
     """
@@ -214,7 +214,7 @@ def _in_runs(doc: Document, soft: Soft, totals: NDArray[np.float64], labels: Lab
 
 
 def _spelling(tags: Sequence[str], labels: Labels) -> NDArray[np.float32]:
-    """Return (given tags, L) 1 where a given tag or bare label may be written as one of our tags, else 0."""
+    """Return (given tags, L) 1 where a given tag or bare label can be one of our tags, else 0."""
     out = np.zeros((len(tags), len(labels.tags)), np.float32)
     finer = {"B": "BS", "I": "IE", "E": "E", "S": "S"} if labels.scheme == "IOBES" else {"B": "B", "I": "I"}
     finer |= dict.fromkeys("BIES", "I") if labels.scheme == "runs" else {}

@@ -49,7 +49,7 @@ class Scorer(Protocol):
     """A function that returns the F1 of a part on dev documents."""
 
     def __call__(self, part: Linear) -> float:
-        """Return the F1 of a chain on the dev documents."""
+        """Return the span F1 of a chain on the dev documents."""
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class Lesson:
     def of(
         cls, labels: Labels, vocabulary: Vocabulary, seen: Observed, columns: Sequence[Column], target: Target
     ) -> Lesson:
-        """Return the training data of a chain over `labels`: observations with their columns, and the target."""
+        """Return a chain's training data: known features of the observations and columns, and the target."""
         known = vocabulary.find(seen.keys) >= 0
         return cls(labels, vocabulary, vocabulary.view(seen, columns), seen.kinds[known], target)
 
@@ -88,7 +88,7 @@ def learn(
     name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher,
     *, start: Weights | None = None, score: Scorer | None = None,
 ) -> Linear:  # fmt: skip
-    """Train one chain, rounded as saved; with `score`, keep the best epoch; an interrupt keeps what was learnt.
+    """Train one chain, and return it rounded; with `score`, the best epoch's; after an interrupt, what was learnt.
 
     An interrupt ends training; the weights learnt so far are kept.
     """
@@ -124,7 +124,7 @@ def learn(
 def jackknife(
     name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher, folds: NDArray[np.int64], each: Each = map
 ) -> Reading:
-    """Return states and certainty of all tokens, each fold (S,) read by a chain that learnt from the others."""
+    """Return (states, certainty) of all tokens, each fold decoded by a chain that learnt from the other folds."""
     total = int(folds.max()) + 1
 
     def read(fold: int) -> Reading:
@@ -150,7 +150,7 @@ def calibrate_held_out(
     name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher, folds: NDArray[np.int64],
     *, judge: Judge | None = None, start: Weights | None = None, each: Each = map,
 ) -> Calibration:  # fmt: skip
-    """Return the calibration fitted to several folds together, each read by a chain that learnt from all others.
+    """Train a chain per fold on the other folds, and return the calibration fitted to all held-out spans.
 
     The chains learn as long as the one they represent, because longer training makes a chain surer of itself. Sentences
     of fold -1 are neither learnt from nor judged. `judge` makes the held-out spans of a chain's batch and the positions
@@ -187,12 +187,12 @@ def calibrate_held_out(
 
 
 def decode_with_certainty(part: Linear, seen: Observed, columns: Sequence[Column]) -> Reading:
-    """Return the best states of a part (N,), and the certainty of each."""
+    """Return (best states, certainty of each) (N,) of a linear part on observations and columns."""
     return _decode_view(part.vocabulary.view(seen, columns), part.weights, part.labels)
 
 
 def _decode_view(view: SparseInput, weights: Weights, labels: Labels) -> Reading:
-    """Return the best states of all tokens, and how certain each is."""
+    """Return (best states, certainty of each) of all tokens."""
     states = linear.decode(view, weights, labels.states)
     return states, certainty(view, weights, labels, states)
 

@@ -38,7 +38,7 @@ class Targets(NamedTuple):
 
     @classmethod
     def of(cls, task: Task, labels: Labels) -> Targets:
-        """Return each token's target row over tags, whether it is a set of possible tags, and whether it is known."""
+        """Return each token's target over tags, whether it is a set of possible tags, and whether anything is known."""
         seen, target, L = task.seen, task.target(labels), len(labels.tags)
         N = int(seen.sizes.sum())
         rows, free, known = np.zeros((N, L), np.float32), np.zeros(N, np.bool_), np.zeros(N, np.bool_)
@@ -54,7 +54,7 @@ class Targets(NamedTuple):
 
 
 def jobs_of(docs: Sequence[Document], encoder: Pretrained, length: int, overlap: int) -> list[Job]:
-    """Return the windows of the documents, in order; a document without word pieces has none."""
+    """Return windows of word pieces over the documents, each with the tokens it decides; in order."""
     room, out, shift = min(length, encoder.longest) - SPECIALS, [], 0
     for doc in docs:
         pieces = encoder.pieces(doc.words(), room // 4)

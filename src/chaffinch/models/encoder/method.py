@@ -19,7 +19,7 @@ _PLAN = {"model_type": "type", "num_hidden_layers": "layers", "hidden_size": "wi
 
 
 def _fit(data: TrainingSet, config: Encoder, context: FitContext) -> Model:
-    """Fine-tune an encoder."""
+    """Fine-tune an encoder with the earlier model and watcher of the context."""
     from chaffinch.models.encoder.network import fit
 
     return fit(data, config, start=context.start, watcher=context.watcher)
@@ -38,7 +38,7 @@ def _slower(config: Encoder) -> Encoder:
 
 
 def _facts(model: Model) -> Mapping[str, Any]:
-    """Return the number of weights."""
+    """Return {"weights": number of weights of the network}."""
     return {"weights": sum(array.size for array in model.state().arrays.values())}
 
 

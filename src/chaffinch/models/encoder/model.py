@@ -29,11 +29,11 @@ class Net(Protocol):
     """The operations that a model needs of a network."""
 
     def scores(self, docs: Sequence[Document]) -> Floats:
-        """Return (tokens of all documents, L) the log-probabilities of tags, token by token."""
+        """Return (N, L) log-probabilities of tags for all tokens of the documents."""
         ...
 
     def state(self) -> State:
-        """Return its weights, tokeniser and architecture, for a model file."""
+        """Return weights, tokeniser and architecture, for a model file."""
         ...
 
 
@@ -49,11 +49,11 @@ class Model:
 
     @property
     def labels(self) -> Labels:
-        """Return the labels, whose tags are the states."""
+        """Return the labels with IOB2 tags, which are the states."""
         return Labels(self.names, "IOB2")
 
     def batch(self, docs: Sequence[Document], bias: Bias = None) -> tuple[Observed, Batch]:
-        """Return the observed documents, and their sentences as lattices that allow only valid tag sequences."""
+        """Return (observations, sentences as lattices that allow only valid tag sequences), with `bias` by label."""
         seen, labels = window.observe(docs), self.labels
         bounds = np.concatenate([[0], np.cumsum((seen.ends - seen.begins).astype(np.int64))])
         L, moves = len(labels.tags), np.where(labels.follows, 0.0, -np.inf)
@@ -63,7 +63,7 @@ class Model:
         return seen, Batch(moves[L], moves[:L], emit, moves[L + 1], bounds)
 
     def reading(self, docs: Sequence[Document], bias: Bias = None) -> LatentReader:
-        """Return a reader of the documents, which decodes them when it is asked for runs or posteriors."""
+        """Return a lazy reader of the documents, which decodes them when asked for runs or posteriors."""
         seen, batch = self.batch(docs, bias)
         return LatentReader(seen, [batch], self.labels, best, self.calibration)
 
@@ -85,7 +85,7 @@ class Model:
         return list(zip(*self.reading(docs).runs_with_posteriors(columns, 1 + len(self.names)), strict=True))
 
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
-        """Return up to n readings, best first; a sentence with fewer repeats its last."""
+        """Return up to n readings as runs, best first; a sentence with fewer repeats its last."""
         return [found[0] for found in self.reading([doc]).alternatives(n)]
 
     def state(self) -> State:
@@ -102,7 +102,7 @@ class Judge:
 
     @classmethod
     def of(cls, docs: Sequence[Document], layer: str | None) -> Judge | None:
-        """Return a judge of those documents' layer, or None without documents."""
+        """Return a judge of models by the documents' layer; None without documents."""
         return cls(tuple(docs), tuple(set(runs_of(doc, layer)) for doc in docs)) if docs else None
 
     def __call__(self, model: Model) -> float:

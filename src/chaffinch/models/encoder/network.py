@@ -82,7 +82,7 @@ class Net:
         return out
 
     def states(self) -> dict[str, Any]:
-        """Return all tensors by name."""
+        """Return {name: tensor} of encoder and head."""
         named = {f"encoder.{name}": tensor for name, tensor in self.encoder.network.state_dict().items()}
         return named | {f"head.{name}": tensor for name, tensor in self.head.state_dict().items()}
 
@@ -154,7 +154,7 @@ def divergence(targets: Targets, jobs: Sequence[Job], logs: Any) -> Any:
 
 
 def _learn(model: Model, net: Net, task: Task, judge: Judge | None, watcher: Watcher, *, rate: float) -> None:
-    """Train the model's network in place; leave it as after the best epoch by `judge`, else the last."""
+    """Train the network in place; at the end it has the weights of the best epoch by `judge`, else the last."""
     config = model.config
     targets, bits = Targets.of(task, model.labels), shapes(task.docs)
     jobs = [job for job in jobs_of(task.docs, net.encoder, config.length, 0) if targets.known[job.tokens].any()]
@@ -190,7 +190,7 @@ def _learn(model: Model, net: Net, task: Task, judge: Judge | None, watcher: Wat
 
 
 def _optimiser(net: Net, rate: float, steps: int) -> tuple[Any, Any]:
-    """Return AdamW, and a schedule that rises and falls linearly; freeze the pooler, and embeddings unless `words`."""
+    """Return AdamW and its schedule, a linear rise and fall; freezes the pooler, and embeddings unless `words`."""
     import torch
 
     config, inner = net.config, list(net.encoder.network.named_parameters())
@@ -213,7 +213,7 @@ def _optimiser(net: Net, rate: float, steps: int) -> tuple[Any, Any]:
 
 
 def _clip(net: Net) -> None:
-    """Scale all gradients down to norm `CLIP` if they exceed it."""
+    """Scale the gradients of the network, in place, down to norm `CLIP` if they exceed it."""
     import torch
 
     torch.nn.utils.clip_grad_norm_([*net.encoder.network.parameters(), *net.head.parameters()], CLIP)
@@ -231,7 +231,7 @@ def _batches(jobs: Sequence[Job], size: int, rng: np.random.Generator) -> Iterat
 
 
 def _copy_encoder(start: Model) -> Pretrained:
-    """Return a copy of a model's encoder."""
+    """Return a copy of a model's encoder, weights included."""
     state = start.net.state()
     encoder, weights = _rebuild_encoder(state), state.child("encoder").arrays
     encoder.network.load_state_dict({name: _tensor(weights[name]) for name in encoder.network.state_dict()})
@@ -239,7 +239,7 @@ def _copy_encoder(start: Model) -> Pretrained:
 
 
 def _rebuild_encoder(state: State) -> Pretrained:
-    """Return the encoder that a state describes, before its weights are set."""
+    """Return the encoder that a state describes, without its weights."""
     *specials, longest = state.arrays["specials"].tolist()
     encoder = embed.build_encoder(state.strings["plan"][0], state.strings["tokenizer"][0], tuple(specials), longest)
     size, reach = encoder.network.config.vocab_size, encoder.network.config.max_position_embeddings
@@ -249,7 +249,7 @@ def _rebuild_encoder(state: State) -> Pretrained:
 
 
 def _continue_head(net: Net, start: Model) -> None:
-    """Copy the rows of the tags that the earlier model knows to the new layer, where they come first."""
+    """Copy the earlier model's rows of known tags, in place, to the first rows of the new head."""
     import torch
 
     weights = start.net.state().child("head").arrays
@@ -275,7 +275,7 @@ def _calibrate(model: Model, dev: Sequence[Document], layer: str | None) -> Mode
 
 
 def _tensor(array: NDArray[Any]) -> Any:
-    """Return the array as a tensor; half precision becomes single precision."""
+    """Return an array as a tensor; half precision becomes single precision."""
     import torch
 
     return torch.from_numpy(array.astype(np.float32) if array.dtype == np.float16 else np.array(array))

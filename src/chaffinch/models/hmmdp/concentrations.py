@@ -20,7 +20,7 @@ NOTHING = 1e-8  # a smaller expected count is treated as 0
 
 
 def iterate_fixed_point(counts: Floats, alpha: float, *, base: Floats | None = None, steps: int = STEPS) -> float:
-    """Return the concentration after `steps` steps; none lowers the Dirichlet-multinomial likelihood of the counts.
+    """Return the concentration after `steps` fixed-point steps, each raising the Dirichlet-multinomial likelihood.
 
     Rows of `counts` (R, V) are drawn with parameters alpha * base; `base` is (V,) or (R, V), 0 where a symbol cannot
     be, and 1 by default. Fractional counts are used as they are. Without counts, alpha is returned unchanged.
@@ -45,18 +45,18 @@ def iterate_fixed_point(counts: Floats, alpha: float, *, base: Floats | None = N
 
 
 def learn_concentrations(q: Globals, counts: Counts) -> Globals:
-    """Return q with concentrations that fit the counts better; the next global step updates its Dirichlets."""
+    """Return q with concentrations refitted to the counts; its Dirichlets change in the next global step."""
     priors = replace(q.priors, alpha_T=_tag_concentration(q.shape, counts, q.priors.alpha_T))
     return replace(q, priors=priors, emissions=_learn_symbol_concentrations(q.emissions, counts))
 
 
 def _tag_concentration(shape: Shape, counts: Counts, alpha: float) -> float:
-    """Return the concentration of the rows of next tags, over the tags that may follow."""
+    """Return the refitted concentration of the rows of next tags, over tags that may follow."""
     return iterate_fixed_point(tag_counts(shape, counts), alpha, base=shape.follows[shape.tags].astype(np.float64))
 
 
 def _learn_symbol_concentrations(emissions: Emissions, counts: Counts) -> Emissions:
-    """Return the emissions with one learnt concentration per kind; counts are tempered as in the bound."""
+    """Return the emissions with a refitted concentration for each kind of symbol; counts are tempered."""
     temper = emissions.temper
     pairs = zip(counts.emit, emissions.alphas, strict=True)
     alphas = tuple(iterate_fixed_point(temper * table.T, temper * old) / temper for table, old in pairs)

@@ -106,7 +106,7 @@ class HMMDP:
 
     @classmethod
     def published(cls) -> HMMDP:
-        """Return the updated system: 100 sub-tags of O, 8 of other tags, words or signatures, projected decoding."""
+        """Return the settings of the updated published system: 100 sub-tags of O, 8 of others, projected decoding."""
         return cls(
             100, 8, "categorical", tags="types", sentences="stops", word_classes="five", private=False,
             alpha_emission=0.2, discriminative=False, decode="kl", start="context",

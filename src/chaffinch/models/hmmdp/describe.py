@@ -35,7 +35,7 @@ TINY = sys.float_info.min  # divisor in place of a sum of 0
 
 
 def subtags(model: Model) -> tuple[Subtag, ...]:
-    """Return a description of every sub-tag, grouped by tag."""
+    """Return a description of every sub-tag, by tag: use, words, signatures, neighbours."""
     chain = _Chain.from_model(model)
     return tuple(chain.subtag(state) for state in range(len(chain.names)))
 
@@ -63,7 +63,7 @@ class _Chain:
 
     @classmethod
     def from_model(cls, model: Model) -> _Chain:
-        """Return the chain of a model, rows scaled to sum to 1: geometric means add up to less."""
+        """Return a model's chain with transition rows scaled to sum to 1, names of states, and their expected uses."""
         tables, tag_of = model.tables, model.labels.tag_of
         rows = np.vstack([tables.trans, tables.start]), np.append(tables.end, -np.inf)[:, None]
         moves = np.exp(np.hstack(rows))
@@ -74,7 +74,7 @@ class _Chain:
         return cls(model, tuple(names), moves, np.append(model.portrait.mass, sentences))
 
     def subtag(self, state: int) -> Subtag:
-        """Return the use, words, signatures and neighbours of a state; no neighbours if it is hardly used."""
+        """Return a state's description: use, words, signatures, neighbours (none if it is hardly used)."""
         model, mass, tag_of = self.model, self.model.portrait.mass, self.model.labels.tag_of
         tag = tag_of[state]
         words, signatures = self._symbols_of(state)
@@ -90,7 +90,7 @@ class _Chain:
         )  # fmt: skip
 
     def leads(self, state: int) -> Iterator[tuple[str, float]]:
-        """Return an iterator of (tag or "end", its probability after a state)."""
+        """Return (tag or "end", probability that it follows the state) for every tag."""
         sums = np.bincount(np.append(self.model.labels.tag_of, len(self.model.labels.tags)), self.moves[state])
         return zip((*self.model.labels.tags, END), sums.tolist(), strict=True)
 
@@ -114,7 +114,7 @@ def _probabilities(logs: Floats) -> Floats:
 
 
 def _largest(items: Iterable[tuple[str, float]], most: int, least: float) -> tuple[tuple[str, float], ...]:
-    """Return the `most` items with the largest shares, none below `least`; of equal ones the first."""
+    """Return up to `most` items of the largest values, none below `least`; of equal ones the first."""
     kept = [(name, float(value)) for name, value in items if value >= least]
     return tuple(sorted(kept, key=lambda item: -item[1])[:most])
 
@@ -150,7 +150,7 @@ def _sentence(batches: Iterable[Batch], number: int) -> Lattice:
 def _path_steps(
     model: Model, doc: Document, path: Ints, window: range, shift: int
 ) -> tuple[tuple[PathStep, ...], tuple[Lead, ...]]:
-    """Return the steps in a window of a sentence's path, and the tags that follow its sub-tags, with chances.
+    """Return (steps of a sentence's path in a window, its sub-tags with the chance of the tag that follows).
 
     Token t of the sentence is token t + shift of the document.
     """

@@ -34,7 +34,7 @@ class Emissions:
 
     @property
     def alphas(self) -> tuple[float, ...]:
-        """Return the concentration of each table's Dirichlets."""
+        """Return the concentration of each table's Dirichlets: learnt, else the prior's."""
         return self.learnt_alphas or (self.alpha,) * len(self.sizes)
 
     def posterior(self, counts: Tables) -> Tables:
@@ -51,7 +51,7 @@ class Emissions:
         return tuple(self.temper * np.log(table / table.sum(axis=0)) for table in q)
 
     def divergence(self, q: Tables) -> float:
-        """Return the KL divergence of q from the prior."""
+        """Return the KL divergence of the posterior tables from the prior, summed."""
         return sum(_divergence(table, self.temper * alpha) for table, alpha in zip(q, self.alphas, strict=True))
 
     def cells(self, logs: Tables, known: Known, active: Active) -> Floats:
@@ -69,7 +69,7 @@ class Emissions:
         return np.asarray(out)
 
     def counts(self, logs: Tables, known: Known, active: Active, weight: Floats) -> Tables:
-        """Return the expected counts of symbols and states, given the weight of each cell (M,)."""
+        """Return expected counts (V, Z) of symbols by state for each kind, given the weight of each cell (M,)."""
         return tuple(_count_symbols(table.shape, known[:, kind], active, weight) for kind, table in enumerate(logs))
 
 
@@ -85,7 +85,7 @@ class BackOff(Emissions):
 
     @property
     def alphas(self) -> tuple[float, ...]:
-        """Return the concentration of words, of signatures and of the switch between them."""
+        """Return the concentrations of words, signatures and the switch between them."""
         words, signatures = self.learnt_alphas[:2] or (self.alpha, self.alpha)
         return words, signatures, SWITCH
 
@@ -100,7 +100,7 @@ class BackOff(Emissions):
         return direct, drawn
 
     def cells(self, logs: Tables, known: Known, active: Active) -> Floats:
-        """Return the log emission of every active cell: words and signatures added in probability."""
+        """Return the log emission of every active cell (M,): by word or by signature, added in probability."""
         return np.asarray(np.logaddexp(*self._parts(logs, known, active)))
 
     def dense(self, logs: Tables, known: Known) -> Floats:
@@ -111,7 +111,7 @@ class BackOff(Emissions):
         return np.asarray(np.logaddexp(direct, drawn))
 
     def counts(self, logs: Tables, known: Known, active: Active, weight: Floats) -> Tables:
-        """Return the expected counts of words, signatures and the switch between them."""
+        """Return expected counts (V, Z) of words and signatures, and (2, Z) of the switch between them."""
         direct, drawn = self._parts(logs, known, active)
         share = weight * np.exp(drawn - np.logaddexp(direct, drawn))
         words = _count_symbols(logs[0].shape, known[:, 0], active, weight - share)
@@ -120,7 +120,7 @@ class BackOff(Emissions):
 
 
 def _expected_logs(q: Floats, prior: float) -> Floats:
-    """Return E log under Dir(q); entries equal to the prior, most of them, share one digamma."""
+    """Return E log (V, Z) under Dirichlets q; entries equal to the prior, most of them, share one digamma."""
     out = np.full(q.shape, digamma(prior))
     seen = q != prior
     out[seen] = digamma(q[seen])
@@ -128,7 +128,7 @@ def _expected_logs(q: Floats, prior: float) -> Floats:
 
 
 def _count_symbols(shape: tuple[int, ...], symbol: Ints, active: Active, weight: Floats) -> Floats:
-    """Return (symbols, states) the weights of all tokens, summed by symbol."""
+    """Return (symbols, states) the cell weights of all tokens, summed by symbol and state."""
     out = np.zeros(shape)
     sum_rows(active, symbol, weight, out)
     return out

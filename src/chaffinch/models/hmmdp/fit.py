@@ -63,7 +63,7 @@ def fit(
     start: Model | None = None,
     watcher: Watcher | None = None,
 ) -> Model:
-    """Learn a model from spans or soft labels; ConfigError if they have a label that `start` lacks.
+    """Train an HMM-DP on spans or soft labels, or further from `start`; ConfigError for a label that `start` lacks.
 
     A row of soft labels that is all zeros leaves a token open, one with several ones leaves a choice, others weigh the
     tags. Dev documents choose the best epoch of the discriminative stage. With `start`, that stage continues from the
@@ -106,7 +106,7 @@ class _Run:
     layer: str | None
 
     def fit_generative(self) -> Model:
-        """Learn symbols, sub-tags and tables by variational Bayes; return the model, rounded as stored."""
+        """Learn symbols, sub-tags and tables by variational Bayes; return the model, rounded as it is stored."""
         config, seen, evidence = self.config, self.task.seen, self.evidence
         symbols = symbol.learn(
             seen, config.language, patients=self.task.patients, min_count=config.min_count,
@@ -133,7 +133,7 @@ class _Run:
     def learn_tables(
         self, run: TrainingRun, shape: Shape, priors: Priors, emissions: Emissions
     ) -> tuple[Shape, LogTables, Floats]:
-        """Return the states that a run learns, their tables, and the expected tokens of each state (Z,)."""
+        """Return the learnt shape of states, their log tables, and the expected tokens of each state (Z,)."""
         config = self.config
         if config.form == "atoms":
             from chaffinch.models.hmmdp.published import atoms
@@ -150,7 +150,7 @@ class _Run:
         return q.shape, (vb.log_means if config.parameters == "mean" else vb.expected_logs)(q), counts.mass
 
     def fit_discriminative(self, model: Model) -> Model:
-        """Train the chain further as a latent-state CRF by gradient; unchanged if interrupted at once.
+        """Return the model with its chain trained further as a latent-state CRF; as before if interrupted at once.
 
         A model that already has CRF weights continues from them.
         """
@@ -189,7 +189,7 @@ class _Run:
         )
 
     def fit_calibration(self, model: Model, lesson: Lesson, plan: Plan, start: Weights) -> Calibration:
-        """Return the calibration of confidences, fitted on held-out patients; without folds, that of the model."""
+        """Return the calibration fitted on held-out patients; the model's own if there are no folds."""
         folds = self.task.folds(FOLDS, self.config.seed)
         hard = self.task.soft is None and self.config.calibrate
         if folds is None or not hard or self.watcher.should_stop():
@@ -222,7 +222,7 @@ class _Run:
         return min(self.config.min_patients, int(self.task.patients.max()) + 1)
 
     def scorer(self, model: Model) -> Scorer | None:
-        """Return a function that scores weights by F1 on the dev documents, decoded as in use; None without dev."""
+        """Return a function from a CRF part to F1 on the dev documents; None without dev."""
         if not self.dev:
             return None
         gold = [runs_of(doc, self.layer) for doc in self.dev]
@@ -235,7 +235,7 @@ class _Run:
 
 
 def _batches(evidence: Evidence, known: Known, count: int) -> list[Sentences]:
-    """Return the sentences in at most `count` batches, each token with the list of its possible tags."""
+    """Return the sentences in at most `count` batches, with the possible tags of each token."""
     bounds = evidence.bounds
     lists, which = evidence.lists()
     cuts = np.unique(np.linspace(0, len(bounds) - 1, min(count, len(bounds) - 1) + 1).astype(np.int64))
@@ -272,7 +272,7 @@ def _words_per_signature(symbols: symbol.Symbols, all_symbols: Ints) -> Ints:
 
 
 def _symbol_features(tables: LogTables) -> Vocabulary:
-    """Return a vocabulary with one feature per symbol, for each kind of symbol."""
+    """Return a vocabulary with one feature per symbol of each emission table."""
     keys, kinds = [], []
     for kind, table in enumerate(tables.emit, start=window.SYMBOLS):
         keys.append(salt_keys(np.arange(1, len(table) + 1).astype(np.uint64), kind))
@@ -281,7 +281,7 @@ def _symbol_features(tables: LogTables) -> Vocabulary:
 
 
 def _first_weights(model: Model, features: Vocabulary) -> Weights:
-    """Return `offset` times the log-parameters of the chain as weights; all other features have weight 0.
+    """Return first CRF weights: the chain's log-parameters times `offset` for symbols, 0 for other features.
 
     At full strength they fit the training text so well that the other features learn little. Every
     token has one symbol of each kind, so the least weight of a state's symbols is moved to the transitions into the

@@ -29,21 +29,21 @@ _GENERATIVE = (
 
 
 def _fit(data: TrainingSet, config: HMMDP, context: FitContext) -> Model:
-    """Train an HMM-DP."""
+    """Train an HMM-DP with the resources, earlier model and watcher of the context."""
     from chaffinch.models.hmmdp.fit import fit
 
     return fit(data, config, resources=context.resources, start=context.start, watcher=context.watcher)
 
 
 def _load(state: State) -> Model:
-    """Return the HMM-DP of a file."""
+    """Rebuild an HMM-DP from a file's state; ModelError if its parts do not fit."""
     from chaffinch.models.hmmdp.model import Model
 
     return Model.of(state)
 
 
 def _find_unused(config: HMMDP) -> dict[str, str]:
-    """Return the inputs that these settings do not use, each with the reason."""
+    """Return {setting or training material: why these settings make no use of it}."""
     unused: dict[str, str] = {}
     if not config.discriminative:
         unused["model"] = "an HMM-DP goes on with the discriminative stage; leave out the model to go on from"
@@ -55,7 +55,7 @@ def _find_unused(config: HMMDP) -> dict[str, str]:
 
 
 def _explain(model: Model, doc: Document, span: Span) -> Explanation:
-    """Explain a span by its path through the sub-tags."""
+    """Explain a span by its best path through the sub-tags, as an Explanation."""
     from chaffinch.models.hmmdp.describe import explain
 
     return explain(model, doc, span).explanation("hmmdp")

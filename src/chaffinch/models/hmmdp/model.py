@@ -74,7 +74,7 @@ class Model:
         return seen, known, columns + symbol_columns(seen, known)
 
     def batches(self, docs: Sequence[Document], bias: Bias = None) -> tuple[Observed, Iterator[tuple[Batch, Known]]]:
-        """Return the documents, and a lazy iterator of (lattices, symbols); ConfigError if rules forbid the `bias`."""
+        """Return (observations, lazy pairs of lattices and symbols), `bias` added; ConfigError if rules forbid it."""
         if bias and self.config.rules is not None and set(bias) != {"O"}:
             raise ConfigError("with rules, bias can only name O: the chain knows categories, not their labels")
         seen, known, columns = self.observe(docs)
@@ -98,7 +98,7 @@ class Model:
         return seen, tiles()
 
     def reading(self, docs: Sequence[Document], bias: Bias = None) -> LatentReader:
-        """Return a reader that decodes the documents batch by batch; it can be used once."""
+        """Return a lazy reader of the documents, to be used once; it decodes batch by batch."""
         seen, parts = self.batches(docs, bias)
         pooled: list[Ints] = []  # the words of the batch that is being read
 
@@ -124,7 +124,7 @@ class Model:
         return self.name_categories(docs, self.categories(docs, bias))
 
     def categories(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
-        """Return the runs of every document labelled by category, before rules name sub-categories."""
+        """Return the runs of every document labelled by category, before rules choose sub-categories."""
         return self.reading(docs, bias).runs()
 
     def read_with_confidence(self, docs: Sequence[Document], bias: Bias = None) -> list[tuple[list[Run], Floats]]:
@@ -152,7 +152,7 @@ class Model:
         return list(zip(named, rows, strict=True))
 
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
-        """Return the n best readings of the projected chain; a sentence that has fewer repeats its last."""
+        """Return up to n readings as runs, best first; a sentence with fewer repeats its last."""
         readings = self.reading([doc]).alternatives(n)
         return [runs for reading in readings for runs in self.name_categories([doc], reading)]
 
@@ -263,7 +263,7 @@ def table_sizes(symbols: Symbols, emissions: str) -> tuple[int, ...]:
 
 
 def select_symbols(symbols: Symbols, known: Ints, emissions: str) -> Known:
-    """Return the symbols that emissions use: all kinds (factored), word or else signature (categorical), or both."""
+    """Return (N, kinds) the symbols that emissions use: all kinds, word or else signature, or word and signature."""
     if emissions == "categorical":
         word, signature = known[:, WORD], known[:, SIGNATURE]
         return np.where(word > 0, word, symbols.sizes[WORD] + signature)[:, None]

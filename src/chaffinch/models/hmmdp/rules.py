@@ -34,7 +34,7 @@ class TagRule:
         object.__setattr__(self, "triggers", tuple(word.lower() for word in self.triggers))
 
     def fits(self, text: str, words: list[str], around: list[str]) -> bool:
-        """Tell whether all conditions fit a span's text, its words and the words around, both in lower case."""
+        """Tell whether pattern, words and triggers, where given, fit a span's text, its words and those around."""
         if self.pattern and not compile_pattern(self.pattern, False).search(text):
             return False
         if self.words and not any(word in self.words for word in words):

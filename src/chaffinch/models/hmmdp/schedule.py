@@ -42,7 +42,7 @@ class TrainingRun:
         return self._ready[1]
 
     def run(self, shape: Shape, priors: Priors, emissions: Emissions) -> tuple[Globals, Counts]:
-        """Train until the bound stops rising or passes end; return (q, counts), also when interrupted."""
+        """Train until the bound converges or passes end; return (q, counts). An interrupt returns the last pass's."""
         try:
             q, counts = self.initialise(shape, priors, emissions, np.random.default_rng(self.config.seed))
             for done in range(1, self.config.passes + 1):
@@ -78,7 +78,7 @@ class TrainingRun:
     def initialise(
         self, shape: Shape, priors: Priors, emissions: Emissions, rng: np.random.Generator
     ) -> tuple[Globals, Counts]:
-        """Return the first q and its counts: from splits, clustered contexts or random weights."""
+        """Return the first q and counts: by splitting sub-tags, by clustered contexts or by random weights."""
         if self.config.start == "split":
             q = vb.prior_globals(Shape(np.arange(shape.S), shape.follows, shape.occurs), priors, emissions)
             q, counts = self.run_passes(q, self.count_weighted(q, subtags.uniform_weights(self.batches_on(q.shape))), 1)
@@ -132,7 +132,7 @@ class TrainingRun:
         return vb.local_step(part, vb.expected_logs(q), q.emissions)
 
     def global_step(self, q: Globals, counts: Counts) -> Globals:
-        """Update q from the counts, and the concentration of the sticks if it is learnt."""
+        """Return q updated from the counts, and with the sticks' concentration relearnt unless it is set."""
         q = vb.global_step(q, counts, self.config.sticks)
         if self.config.alpha_sticks is None and any(len(sticks.a) for sticks in q.sticks):
             q = replace(q, priors=replace(q.priors, alpha=vb.posterior_mean_alpha(q)))

@@ -93,7 +93,7 @@ def count_independent(part: Sentences, weights: Floats, q: Globals) -> Counts:
 
 
 def split_subtags(q: Globals, counts: Counts, targets: Ints, rng: Rng) -> tuple[Globals, Counts, Ints]:
-    """Split the sub-tags of tags with fewer than `targets` (S,) in two; return prior, shared counts, parents."""
+    """Split every sub-tag of tags below `targets` (S,) in two; return the prior, shared counts, each one's parent."""
     shape = q.shape
     sizes = np.bincount(shape.tag_of, minlength=shape.S)
     copies = np.where(sizes < targets, 2, 1)[shape.tag_of]
@@ -166,7 +166,7 @@ def _incoming(q: Globals, counts: Counts) -> Floats:
 
 
 def grow(q: Globals, counts: Counts, targets: Ints, passes: Passes, rng: Rng) -> tuple[Globals, Counts]:
-    """Grow tags to `targets` (S,) sub-tags: split all, run some passes, keep the better half of the splits."""
+    """Return q and counts grown to `targets` (S,) sub-tags per tag: split all, train, keep the better half; repeat."""
     while (np.bincount(q.shape.tag_of, minlength=q.shape.S) < targets).any():
         before = np.bincount(q.shape.tag_of, minlength=q.shape.S)
         wide, shared, parent = split_subtags(q, counts, targets, rng)
@@ -202,7 +202,7 @@ def tidy(q: Globals, counts: Counts, parts: Sequence[Sentences], passes: Passes)
 
 
 def _most_similar_pair(q: Globals, counts: Counts) -> tuple[int, int] | None:
-    """Return the two sub-tags of one tag whose counts are most nearly proportional; None if no pair is close."""
+    """Return the two sub-tags of one tag with the most proportional counts; None if no pair is close enough."""
     rows = np.vstack([*counts.emit, counts.pairs.T, counts.pairs])
     unit = rows / np.maximum(np.linalg.norm(rows, axis=0), 1e-12)
     best = (PROPORTIONAL, None)
@@ -223,7 +223,7 @@ def _move_counts(counts: Counts, to: int, source: int) -> Counts:
 
 
 def _seed_empty(q: Globals, counts: Counts, parts: Sequence[Sentences], dead: Ints) -> Counts:
-    """Return counts where each empty sub-tag emits tokens that the others explain worst; the same if none can."""
+    """Return counts in which each empty sub-tag has tokens that the others explain worst; the same if none is."""
     logs = vb.expected_logs(q).emit
     emit = [table.copy() for table in counts.emit]
     pairs, start, end = counts.pairs.copy(), counts.start.copy(), counts.end.copy()
@@ -254,7 +254,7 @@ def _seed_empty(q: Globals, counts: Counts, parts: Sequence[Sentences], dead: In
 
 
 def _normalise(part: Sentences, weights: Floats) -> Floats:
-    """Scale weights of cells (M,) to sum to 1 at each token."""
+    """Return weights of cells (M,) scaled to sum to 1 at each token."""
     widths = part.active.widths
     total = np.add.reduceat(weights, part.active.at[:-1]) if len(widths) else np.zeros(0)
     return np.asarray(weights / np.repeat(total, widths))

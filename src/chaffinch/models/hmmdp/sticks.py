@@ -32,12 +32,12 @@ class Sticks:
 
     @classmethod
     def start(cls, count: int, alpha: float) -> Sticks:
-        """Return the prior, Beta(1, alpha), of `count` sub-tags."""
+        """Return the prior of `count` sub-tags: Beta(1, alpha) for each of count - 1 sticks."""
         return cls(np.ones(count - 1), np.full(count - 1, alpha))
 
     @property
     def log_parts(self) -> tuple[Floats, Floats]:
-        """Return E log v and E log (1 - v), (K-1,) each."""
+        """Return (E log v, E log (1 - v)), each (K-1,)."""
         if self.point:
             return np.log(self.a), np.log1p(-self.a)
         both = digamma(self.a + self.b)
@@ -45,13 +45,13 @@ class Sticks:
 
     @property
     def log_pi(self) -> Floats:
-        """Return E log pi (K,)."""
+        """Return (K,) the expected log share of each sub-tag."""
         log_v, rest = self.log_parts
         return np.asarray(np.append(log_v, 0.0) + np.append(0.0, np.cumsum(rest)))
 
     @property
     def mean_pi(self) -> Floats:
-        """Return E pi (K,), which sums to 1."""
+        """Return (K,) the expected share of each sub-tag; they sum to 1."""
         mean = self.a if self.point else self.a / (self.a + self.b)
         return np.asarray(np.append(mean, 1.0) * np.append(1.0, np.cumprod(1.0 - mean)))
 
@@ -73,7 +73,7 @@ def expected_log_normaliser(sticks: Sticks, alpha_t: float) -> float:
 
 
 def update_by_tables(counts: Floats, sticks: Sticks, alpha: float, alpha_t: float) -> Sticks:
-    """Update by W1: expected tables of a Chinese restaurant; counts (R, K). Closed form, of the collapsed bound."""
+    """Return the sticks updated from counts (R, K) by expected tables of a Chinese restaurant (W1), in closed form."""
     g = alpha_t * np.exp(sticks.log_pi)
     row, column = np.nonzero(counts >= NOTHING)
     per_cell = g[column] * (digamma(g[column] + counts[row, column]) - digamma(g[column]))

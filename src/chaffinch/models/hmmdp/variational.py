@@ -52,7 +52,7 @@ class Shape:
 
     @cached_property
     def observable(self) -> Bools:
-        """Return which moves between states some training sentence can show (Z+1, Z); the others keep their prior."""
+        """Return (Z+1, Z) which moves between states some training sentence can show; others keep their prior."""
         return np.asarray(self.occurs[self.tags][:, self.tag_of])
 
     def blocks(self) -> list[slice]:
@@ -85,12 +85,12 @@ class Counts(NamedTuple):
 
     @property
     def moves(self) -> Floats:
-        """Return the counts of pairs with the beginning as the last row (Z+1, Z)."""
+        """Return (Z+1, Z) the expected moves between states; the last row counts beginnings."""
         return np.vstack([self.pairs, self.start])
 
 
 def sum_counts(parts: Sequence[Counts]) -> Counts:
-    """Add counts in input order; there must be at least one."""
+    """Return the sum of counts, added in order; at least one is needed."""
     total = parts[0]
     for part in parts[1:]:
         emit = tuple(a + b for a, b in zip(total.emit, part.emit, strict=True))
@@ -114,7 +114,7 @@ class Globals:
     order: Ints  # (Z,) the states of each tag in the order of their sticks
 
     def by_state(self, values: Sequence[Floats]) -> Floats:
-        """Return one number per state (Z,), given one array for each tag in the order of its sticks."""
+        """Return (Z,) the values of all tags' sub-tags, put from the order of the sticks into that of states."""
         out = np.empty(self.shape.Z)
         out[self.order] = np.concatenate(values)
         return out
@@ -200,7 +200,7 @@ class Sentences:
 
 
 def local_step(part: Sentences, tables: LogTables, emissions: Emissions) -> Counts:
-    """Run forward-backward over sub-tags, each token restricted to its possible tags; return expected counts."""
+    """Return the expected counts and entropy of a batch: forward-backward over the sub-tags of possible tags."""
     active = part.active
     emit = emissions.cells(tables.emit, part.known, active)
     if part.evidence is not None:
@@ -217,7 +217,7 @@ def local_step(part: Sentences, tables: LogTables, emissions: Emissions) -> Coun
 
 
 def energy(counts: Counts, tables: LogTables) -> float:
-    """Return the expected log-potential of the counts: log Z minus the entropy."""
+    """Return the expected log-potential of the counts under the tables."""
     total = sum(_product(count, table) for count, table in zip(counts.emit, tables.emit, strict=True))
     return total + sum(_product(count, table) for count, table in zip(counts[:3], tables[:3], strict=True))
 
@@ -228,7 +228,7 @@ def _product(counts: Floats, logs: Floats) -> float:
 
 
 def global_step(q: Globals, counts: Counts, update: Update = "W1") -> Globals:
-    """Update each Dirichlet to its prior plus its counts, then the sticks."""
+    """Return q with each Dirichlet set to prior plus counts, and the sticks updated by the method `update`."""
     shape, priors = q.shape, q.priors
     order = q.order
     if update == "W1":  # sticks depend on their order: the largest first
@@ -264,7 +264,7 @@ def _update_sticks(q: Globals, moves: Floats, update: Update) -> tuple[Sticks, .
 
 
 def bound(q: Globals, counts: Counts) -> float:
-    """Return the ELBO. Right after a local step with q, entropy plus energy is the sum of log Z."""
+    """Return the evidence lower bound (ELBO) of q with these counts."""
     shape, priors, total = q.shape, q.priors, counts.entropy + energy(counts, expected_logs(q))
     total -= q.emissions.divergence(q.emit)
     total -= _dirichlet_divergence(q.tags, np.where(q.tags > 0, priors.alpha_T, 0.0))
@@ -289,13 +289,13 @@ def _dirichlet_divergence(q: Floats, p: Floats) -> float:
 
 
 def posterior_mean_alpha(q: Globals, *, shape: float = 1.0, rate: float = 1.0) -> float:
-    """Return the mean of q(alpha) under a Gamma(shape, rate) prior."""
+    """Return the posterior mean of the sticks' concentration under a Gamma(shape, rate) prior."""
     log_rest = [sticks.log_parts[1].sum() for sticks in q.sticks]
     return float((shape + sum(len(sticks.a) for sticks in q.sticks)) / (rate - np.sum(log_rest)))
 
 
 def prior_globals(shape: Shape, priors: Priors, emissions: Emissions) -> Globals:
-    """Return q equal to the prior."""
+    """Return q equal to the prior, for states of this shape."""
     sticks = tuple(Sticks.start(block.stop - block.start, priors.alpha) for block in shape.blocks())
     pi = np.concatenate([each.mean_pi for each in sticks])
     tags = np.where(shape.follows[shape.tags], priors.alpha_T, 0.0)

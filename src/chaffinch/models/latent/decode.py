@@ -123,7 +123,7 @@ def _decode_doubtful(known: TagPosterior, how: Decoder) -> Decoded:
 
 
 def _revive(known: TagPosterior, found: Decoded, dead: Ints) -> None:
-    """Set, for the dead sentences, the tags and chance of the best path of states: their tags were impossible."""
+    """Set in place, for dead sentences (tags of chance 0), the tags of the best state path, and their chance."""
     batch = known.batch
     tokens, bounds = tokens_of(batch.bounds, dead)
     if len(dead):
@@ -175,7 +175,7 @@ def _list_sequences(alive: Bools, bounds: Ints) -> tuple[Ints, Ints]:
 
 
 def _rank_candidates(known: TagPosterior, some: Ints, likely: Decoded) -> tuple[Ints, Ints]:
-    """Return the projected chain's `BEST` sequences and the likely one, per sentence: owners, and tags in a row."""
+    """Return (sentence of each candidate, tags end to end): the chain's `BEST` sequences and the likely one."""
     (chain, kept), listed, owner = _project(known, some, likely), [], []
     for i, (lo, hi) in enumerate(pairwise(chain.bounds.tolist())):
         found = [kept[np.arange(lo, hi), path.states] for path in best_paths(chain[i], BEST)]
@@ -193,7 +193,7 @@ def _best_of(known: TagPosterior, some: Ints, owner: Ints, tags: Ints) -> tuple[
 
 
 def _project(known: TagPosterior, some: Ints, likely: Decoded) -> tuple[Batch, Ints]:
-    """Return the chain over tags of some sentences, and the tag of each column, without tags of no hope.
+    """Return the KL-projected chain over tags of some sentences, and the tag of each column; hopeless tags dropped.
 
     As in `_search_sentences`, those are the tags less likely than one whole sequence, by the posterior if its chance is
     known, else by the chain itself. Apart from them it equals `kernels.project`. Also returned are the kept tags
@@ -226,7 +226,7 @@ def _project(known: TagPosterior, some: Ints, likely: Decoded) -> tuple[Batch, I
 
 
 def _without_chances(tags: Ints, bounds: Ints) -> Decoded:
-    """Return the tags with unknown chances (NaN), except 1 for empty sentences."""
+    """Return decoded tags whose chances are not computed yet: NaN, and 1 for empty sentences."""
     return Decoded(np.asarray(tags), np.where(np.diff(bounds) > 0, np.nan, 1.0))
 
 

@@ -16,7 +16,7 @@ from chaffinch.models.latent.layout import StateLayout, TagPosterior, chunks, fi
 
 
 def decode_posterior(known: TagPosterior, follows: Bools | None, cost_ratio: float) -> Ints:
-    """Return tags of most expected gain, `cost_ratio` for all but O, mended where `follows` forbids; or DataError.
+    """Return the tag of most expected gain at each token; where `follows` forbids it, the best valid sequence.
 
     A token's tag s is chosen over "outside" when cost_ratio * p1(s) > p1(0): where the two share the token, when
     p1(s) > 1 / (1 + cost_ratio). Only sentences whose likeliest tags may not follow one another need a Viterbi.

@@ -54,7 +54,7 @@ class Use:
 
 
 def name_of(tag: str, number: int) -> str:
-    """Return the name of a sub-tag.
+    """Return a sub-tag's name, such as O₁₇.
 
     >>> name_of("O", 17)
     'O₁₇'
@@ -129,7 +129,7 @@ class SubtagPath:
     discriminative: bool
 
     def explanation(self, method: str) -> Explanation:
-        """Return it as the explanation of a tagger: the margin is the log of the ratio, remarks describe sub-tags."""
+        """Return the path as a tagger's Explanation: margin is the log of the ratio, remarks describe sub-tags."""
         path = tuple(PathState(step.name, step.start, step.end, step.word) for step in self.steps)
         remarks = [str(lead) for lead in self.leads]
         if self.discriminative and remarks:

@@ -51,7 +51,7 @@ class StateLayout:
         return cls(tags, bounds, np.logical_or.reduceat(moves, bounds[:-1], axis=1), len(bounds) - 1)
 
     def sums(self, states: Floats) -> Floats:
-        """Return (N, S) the values (N, Z) of states, summed by tag; each row is summed independently."""
+        """Return (N, S) the values of states (N, Z), summed by tag, each row independently of the others."""
         out, sizes = np.empty((len(states), self.S)), np.diff(self.bounds)
         edges = np.flatnonzero(np.diff(sizes, prepend=0, append=0))
         for first, end in pairwise(edges):
@@ -77,7 +77,7 @@ class TagPosterior:
 
     @classmethod
     def of(cls, batch: Batch, layout: StateLayout) -> TagPosterior:
-        """Run forward-backward over the batch in tiles; InfeasibleError if a sentence has no path."""
+        """Return tag probabilities and log Z by forward-backward in tiles; InfeasibleError without a path."""
         known = cls(batch, layout, np.empty((len(batch.emit), layout.S)), np.empty(len(batch)))
         for some in chunks(np.arange(len(batch)), batch.bounds, TILE):
             lo, hi = batch.bounds[some[0]], batch.bounds[some[-1] + 1]
@@ -92,7 +92,7 @@ class TagPosterior:
         return known
 
     def chance(self, sentences: Ints, tags: Ints) -> Floats:
-        """Return p(tags | words) of some sentences, given the tags of all their tokens."""
+        """Return (n,) p(tags | words) of these sentences, given the tags of all their tokens end to end."""
         scores = np.zeros(len(sentences))
         tokens, bounds = tokens_of(self.batch.bounds, sentences)
         for some in chunks(np.arange(len(sentences)), bounds, TILE):
@@ -130,7 +130,7 @@ def scores_of(batch: Batch, layout: StateLayout, tokens: Ints, tags: Ints, bound
 
 
 def find_invalid(follows: Bools, tags: Ints, bounds: Ints) -> Bools:
-    """Return (B,) which sequences have tags that may not follow one another."""
+    """Return (B,) which sequences have a tag that may not follow the one before, begin or end."""
     S, first, last = follows.shape[1], bounds[:-1][np.diff(bounds) > 0], bounds[1:][np.diff(bounds) > 0] - 1
     before = np.concatenate([[S], tags])[:-1]
     before[first] = S
@@ -162,5 +162,5 @@ def chunks(sentences: Ints, bounds: Ints, tokens: int) -> Iterator[Ints]:
 
 
 def tokens_per_chunk(S: int) -> int:
-    """Return how many tokens may have their tag pairs in memory at once."""
+    """Return how many tokens' tag pairs (S, S) may be in memory at once, at least 1."""
     return max(PAIR_CELLS // S**2, 1)

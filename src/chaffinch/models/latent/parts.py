@@ -36,7 +36,7 @@ class LatentModel(Protocol):
 
 
 def state_names(labels: Labels) -> tuple[str, ...]:
-    """Return (Y,) the name of each state: its label, and its number from 1 among all states of that label.
+    """Return the name of each state, LABEL/NUMBER, numbered from 1 among the states of its label.
 
     >>> state_names(Labels(("PER",), "IOB2", subs=(1, 2, 2)))
     ('O/1', 'PER/1', 'PER/2', 'PER/3', 'PER/4')
@@ -89,13 +89,13 @@ def parts(
 
 
 def _numbers(names: Sequence[str], label: str) -> list[str]:
-    """Return (Y,) the numbers of a label's states; empty strings for other states."""
+    """Return for each state its number as text if it is the label's, else ""."""
     split = [name.rpartition("/") for name in names]
     return [number if owner == label else "" for owner, _, number in split]
 
 
 def _parts_of(doc: Document, span: Span, states: Ints, numbers: Sequence[str], source: str) -> list[Span]:
-    """Return a span's runs of tokens in one state; where the span cuts a token, its part does too."""
+    """Return a span's runs of tokens in one state as spans LABEL/NUMBER, not beyond the span's edges."""
     begin = int(np.searchsorted(doc.tokens[:, 1], span.start, side="right"))
     end = int(np.searchsorted(doc.tokens[:, 0], span.end, side="left"))
     out = []

@@ -21,7 +21,7 @@ BEFORE, AFTER = 3, 2  # tokens of a path on either side of its span
 def compare_readings(
     lattice: Lattice, labels: Labels, with_span: Bools, without: Sequence[Bools]
 ) -> tuple[Ints, Ints, float, float]:
-    """Return best paths with and without a span, its chance and their tags' ratio; DataError if one is impossible."""
+    """Return best paths with and without a span, the span's chance, and the ratio of their tags; or DataError."""
     chosen = best_path(lattice, with_span)
     others = [found for allowed in without if (found := best_path(lattice, allowed)) is not None]
     if chosen is None or not others:
@@ -33,7 +33,7 @@ def compare_readings(
 
 
 def span_masks(labels: Labels, label: int, first: int, end: int, T: int) -> tuple[Bools, list[Bools]]:
-    """Return (T, Z) the states of readings with the span, and masks whose union is the readings without it.
+    """Return (T, Z) states allowed in readings with the span, and masks that together allow those without it.
 
     A reading has the span if the span's tokens have its tags and the span does not continue.
     """

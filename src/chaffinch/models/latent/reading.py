@@ -40,11 +40,11 @@ class LatentReader:
 
     @property
     def plain(self) -> Labels:
-        """Return the labels without sub-tags: states are tags."""
+        """Return the labels without sub-tags, so that states are tags."""
         return Labels(self.labels.names, self.labels.scheme)
 
     def runs(self) -> list[list[Run]]:
-        """Return the labelled runs of tokens of every document."""
+        """Decode all batches, and return each document's labelled runs of tokens."""
         return runs_by_document(self.seen, self.plain, self._spread([self.decode(batch) for batch in self.batches]))
 
     def runs_with_chances(self) -> tuple[list[list[Run]], list[Floats]]:
@@ -73,7 +73,7 @@ class LatentReader:
         return runs_by_document(self.seen, self.plain, self._spread(tags)), self._by_column(chances, columns, count)
 
     def _by_column(self, chances: Sequence[Floats], columns: Ints, count: int) -> list[Floats]:
-        """Return the tag probabilities (N, S) of all batches, summed into columns, by document."""
+        """Return tag probabilities (N, S) summed into columns, by document; O, column 0, outside of sentences."""
         out = np.zeros((int(self.seen.sizes.sum()), count))
         out[:, 0] = 1.0
         column_of = np.zeros((len(columns), count))

@@ -27,7 +27,7 @@ class PhraseTables(NamedTuple):
 
     @classmethod
     def zeros(cls, states: States, sizes: tuple[int, ...]) -> PhraseTables:
-        """Return tables of zeros for counts of these states, with emissions for each of the vocabulary sizes."""
+        """Return tables of zeros in the shapes of these states, emissions for each vocabulary size."""
         K, J = states.size, states.inner
         inner = np.zeros((K, J + 1, J + 1) if states.unlabelled_inner else (0, 0, 0))
         return cls(np.zeros((K + 1, K + 1)), inner, tuple(np.zeros((C, K * J)) for C in sizes))
@@ -42,7 +42,7 @@ class PhraseTables(NamedTuple):
 
     @classmethod
     def of_rows(cls, like: PhraseTables, arrays: list[Floats]) -> PhraseTables:
-        """Return tables made of arrays in the order of `rows`."""
+        """Return tables like `like` made of arrays in the order of `rows`."""
         if like.inner.size:
             return cls(arrays[0], arrays[1], tuple(arrays[2:]))
         return cls(arrays[0], like.inner, tuple(arrays[1:]))
@@ -158,7 +158,7 @@ def select_sentences(text: Text, allowed: Allowed, sentences: Ints) -> tuple[Tex
 
 
 def normalise(logs: Floats, axis: int) -> Floats:
-    """Normalise log-probabilities along an axis; rows of only -inf stay as they are."""
+    """Return log-probabilities that sum to 1 along an axis; rows of only -inf stay as they are."""
     top = logs.max(axis=axis, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):

@@ -47,7 +47,7 @@ def choose(
     candidates: Mapping[Representation, Sequence[Sentence]], domains: Sequence[str], config: PhraseHMM, *,
     groups: Sequence[str], count: int = 3,
 ) -> Choice:  # fmt: skip
-    """Choose the representation with the best F1 of arguments in cross-validation by group; ties go to the earlier."""
+    """Return the representation with the best cross-validated F1 of arguments, and all scores; ties: the earlier."""
     scores: dict[Representation, float] = {}
     for name, sentences in candidates.items():
         readings = cross_validate(sentences, domains, replace(config, representation=name), groups=groups, count=count)
@@ -56,7 +56,7 @@ def choose(
 
 
 def argument_f1(sentences: Sequence[Sentence], readings: Sequence[PhraseReading]) -> float:
-    """Return the F1 of runs of segments with one label, over sentences with an extracted relation; runs must match.
+    """Return the F1 of labelled runs of segments, exactly matched; readings without a relation have none.
 
     >>> from chaffinch.models.phrasehmm.choice import _runs
     >>> sorted(_runs([0, 1, 1, 0, 2]))

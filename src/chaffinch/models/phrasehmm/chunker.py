@@ -21,7 +21,7 @@ PARTS = 3  # folds, so that the chunker learns from predicted parts of speech; m
 
 
 def fit(documents: Sequence[Document], *, corpus: str = "", notes: str = "") -> Tagger:
-    """Train a tagger of the layers "pos", then "chunks" on documents with both; chunks learn from held-out pos.
+    """Train a tagger of parts of speech, then of chunks that reads held-out parts of speech; return it.
 
     Chunks are learnt with predicted parts of speech of unseen text as features: the documents are read
     in `PARTS` parts, each by a tagger trained on the others.

@@ -45,7 +45,7 @@ class Pairs(NamedTuple):
         return cls(text, right, free(states, text), np.flatnonzero(right.possible & (np.diff(text.bounds) > 0)))
 
     def difference(self, tables: PhraseTables, sentences: Ints) -> tuple[float, PhraseTables]:
-        """Return log P(labels | words) of some sentences, and m - n of every probability."""
+        """Return log P(labels | words) of some sentences, and correct minus all expected uses of each probability."""
         moves = expand(tables)
         good, used = expected_counts(tables, *select_sentences(self.text, self.right, sentences), moves)
         every, needed = expected_counts(tables, *select_sentences(self.text, self.every, sentences), moves)
@@ -79,7 +79,7 @@ def log_odds_gradient(chances: Floats, gap: Floats, axis: int) -> Floats:
 
 
 def krogh(tables: PhraseTables, pairs: Pairs, config: PhraseHMM) -> Iterator[PhraseTables]:
-    """Yield the tables after each epoch of gradient steps per batch, shuffled for each epoch."""
+    """Yield the tables after each epoch of gradient steps on shuffled batches."""
     rng = np.random.default_rng(config.seed)
     for _ in range(config.epochs):
         order = rng.permutation(pairs.usable)
@@ -90,7 +90,7 @@ def krogh(tables: PhraseTables, pairs: Pairs, config: PhraseHMM) -> Iterator[Phr
 
 
 def lbfgs(tables: PhraseTables, pairs: Pairs, config: PhraseHMM) -> list[PhraseTables]:
-    """Maximise log P(labels | words) by L-BFGS; return the tables after every `EPOCH` iterations, at most `epochs`.
+    """Return the tables after every `EPOCH` iterations of L-BFGS on log P(labels | words), at most `epochs` of them.
 
     The penalty on the distance of log-odds from their start is subtracted.
     """

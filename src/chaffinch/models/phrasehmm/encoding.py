@@ -74,7 +74,7 @@ class Symbols(NamedTuple):
 
     @classmethod
     def of(cls, sentences: Sequence[Sentence], config: PhraseHMM) -> Symbols:
-        """Return the symbols of training sentences: words seen `min_count` times, all tags."""
+        """Return the symbols of each block: words seen `min_count` times, neighbours, tags, lengths as configured."""
         counts = Counter(word for sentence in sentences for part in sentence.words for word in part)
         words = (UNKNOWN, *sorted(word for word, count in counts.items() if count >= config.min_count))
         blocks = {"word": words}
@@ -90,7 +90,7 @@ class Symbols(NamedTuple):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Return the size C of each block."""
+        """Return the number of symbols C of each block."""
         return tuple(map(len, self.names))
 
     def read(self, sentences: Sequence[Sentence]) -> tuple[Ints, ...]:
@@ -126,7 +126,7 @@ def _tags(sentence: Sentence) -> Iterable[str]:
 
 
 def _lengths(sentence: Sentence) -> Iterable[str]:
-    """Return the length of each segment at its first word, and "" at the others."""
+    """Return for each word the length of its segment at the first word, "" at the others."""
     return chain.from_iterable((str(min(len(part), LONGEST)), *[""] * (len(part) - 1)) for part in sentence.words)
 
 
@@ -163,7 +163,7 @@ class Text(NamedTuple):
 def text_of(
     sentences: Sequence[Sentence], states: States, symbols: Symbols, *, masked: bool, learning: bool = False
 ) -> Text:
-    """Return the sentences as word arrays in the numbers of `states` and `symbols`; count and log unknown types (-1).
+    """Return the sentences as word arrays, numbered by `states` and `symbols`; log how many types are unknown (-1).
 
     With `masked`, entities restrict the labels that a segment may have. With `learning`, a gold label is always allowed
     and the positions of arguments are used; else neither labels nor arguments restrict the states.
@@ -229,14 +229,14 @@ def free(states: States, text: Text, sub: int = ANY) -> Allowed:
 
 
 def states_with_labels(states: States, text: Text, sub: int = ANY, *, lenient: bool = False) -> Allowed:
-    """Return the states that agree with the text's labels; with `lenient`, near ones where none does."""
+    """Return the states that agree with the text's labels, and possible sentences; `lenient`: near ones if none."""
     return _list_states(
         states, text, text.labels, lambda kind, label, model: states.emitters(model, kind, label, lenient=lenient), sub
     )
 
 
 def states_to_count(states: States, text: Text) -> Allowed:
-    """Return the states that maximum likelihood counts: positive sentences use the positive model, others the null."""
+    """Return the states that counting uses: those of the positive model for labelled sentences, else the null's."""
     subs = np.where(text.positive, POSITIVE, NULL)
     return _list_states(states, text, text.labels, lambda kind, label, model: states.emitters(model, kind, label), subs)
 

@@ -75,7 +75,7 @@ def _add_noise(tables: PhraseTables, rng: np.random.Generator) -> PhraseTables:
 
 
 def estimate(counts: PhraseTables, pseudo: PhraseTables, states: States) -> PhraseTables:
-    """Return the logs of normalised counts plus pseudo-counts; sub-models begin in proportion to their sentences."""
+    """Return log tables of counts plus pseudo-counts, normalised; sub-models begin in proportion to their sentences."""
     total = counts.plus(pseudo)
     K, begins = states.size, counts.moves[-1, :-1]
     with np.errstate(divide="ignore"):
@@ -113,7 +113,7 @@ def _move_pseudo_counts(moves: Floats, states: States, config: PhraseHMM) -> Flo
 
 
 def _background(counts: Floats, states: States, config: PhraseHMM) -> Floats:
-    """Return (C, K J) each state's background of words: uniform or by count; with shrinkage, that of its label."""
+    """Return (C, K J) each state's prior over symbols: uniform or by count; with shrinkage, pooled by label."""
     C, J = len(counts), states.inner
     if config.background == "uniform":
         base = np.full(C, 1.0 / C)

@@ -83,7 +83,7 @@ def _has_both_classes(sentences: Sequence[Sentence]) -> bool:
 
 
 def _layout(sentences: Sequence[Sentence], domains: tuple[str, ...], config: PhraseHMM) -> States:
-    """Return one state (or `states` copies) per sub-model, type, label and zone that the sentences show."""
+    """Return the states of all (sub-model, type, label, zone) that the sentences show, each `states` times."""
     seen: set[tuple[int, str, int, int]] = set()
     for sentence in sentences:
         if not sentence.positive:
@@ -95,7 +95,7 @@ def _layout(sentences: Sequence[Sentence], domains: tuple[str, ...], config: Phr
 
 
 def _fit_by_counting(sentences: Sequence[Sentence], domains: tuple[str, ...], config: PhraseHMM) -> Model:
-    """Return the model of maximum likelihood."""
+    """Return the model of maximum likelihood, smoothed, of the sentences."""
     states, symbols = _layout(sentences, domains, config), Symbols.of(sentences, config)
     text = text_of(sentences, states, symbols, masked=config.entities, learning=True)
     estimate = estimates.fit_tables(states, text, symbols.sizes, config, np.random.default_rng(config.seed))
@@ -127,7 +127,7 @@ def _tune(sentences: Sequence[Sentence], keys: Sequence[str], domains: tuple[str
 
 
 def _pairs(model: Model, sentences: Sequence[Sentence]) -> Pairs:
-    """Return the argument pairs that the model sees in the sentences, for learning."""
+    """Return the sentences with their correct and all paths, as the discriminative trainers need them."""
     text = text_of(sentences, model.states, model.symbols, masked=model.config.entities, learning=True)
     return Pairs.of(model.states, text)
 

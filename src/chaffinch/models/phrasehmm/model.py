@@ -82,7 +82,7 @@ class Model:
             return np.asarray(np.log([start[self.states.sub == sub].sum() for sub in (POSITIVE, NULL)]))
 
     def text(self, sentences: Sequence[Sentence]) -> Text:
-        """Return the sentences as arrays of this model; raise DataError if their fields do not fit together."""
+        """Return the sentences as arrays of this model's symbols; DataError if their fields do not fit together."""
         check(sentences, len(self.domains))
         return text_of(sentences, self.states, self.symbols, masked=self.config.entities)
 
@@ -219,7 +219,7 @@ class Model:
 
 
 def _gap(positive: float, null: float) -> float:
-    """Return the log-likelihood lead of the positive model; -inf if it has no path, 0 if neither model has one."""
+    """Return the positive model's log-likelihood minus the null model's; 0 if neither has a path."""
     return float(positive - null) if max(positive, null) > -np.inf else 0.0
 
 

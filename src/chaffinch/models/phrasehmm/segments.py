@@ -66,14 +66,14 @@ def add_parses(docs: Iterable[Document]) -> list[Document]:
 
 
 def parses(docs: Sequence[Document]) -> list[list[Parse]]:
-    """Return the parse of every sentence of each document, from existing layers where there are any."""
+    """Return by document the parse (tags, chunks) of every sentence, tagged first where layers are missing."""
     bare = [POS not in doc.layers and CHUNKS not in doc.layers for doc in docs]
     pairs = zip(add_parses(docs), bare, strict=True)
     return [_fast_parses(doc) if ours else _general_parses(doc) for doc, ours in pairs]
 
 
 def _general_parses(doc: Document) -> list[Parse]:
-    """Return the parse of every sentence of a document."""
+    """Return the parse of every sentence of a document, from layers that need not fit its tokens."""
     return [parse(doc, first, end) for first, end in doc.sentence_tokens().tolist()]
 
 
@@ -107,7 +107,7 @@ def _parser() -> Tagger:
 
 
 def segments(doc: Document, first: int, end: int, representation: Representation) -> list[Segment]:
-    """Return the segments of tokens `first` to `end`, by document numbers, in order, each token in exactly one.
+    """Return the segments of tokens [first, end), numbered as in the document; each token is in exactly one.
 
     "phrase": the chunks, and every word outside them by itself with the class of its part of speech; "pos": every
     word with its part of speech; "token": every word, all of one type. A chunk over the sentence's end is cut there.

@@ -43,7 +43,7 @@ class Platt(NamedTuple):
 
     @classmethod
     def of(cls, array: Floats) -> Platt:
-        """Return the calibration stored by `array`."""
+        """Return the calibration of a model file's ten numbers, as `array` returns them."""
         return cls(array[:4], array[4:7], array[7:10])
 
 
@@ -70,6 +70,6 @@ def calibrate(readings: Sequence[PhraseReading], right: Sequence[bool]) -> Platt
 
 
 def _figures(readings: Sequence[PhraseReading]) -> Floats:
-    """Return the three figures of each reading (B, 3)."""
+    """Return (B, 3) the three figures of each reading that the calibration weighs."""
     rows = [(reading.log_label_posterior, reading.odds, np.log1p(len(reading.labels))) for reading in readings]
     return np.asarray(np.clip(np.array(rows, float).reshape(-1, 3), LOWEST, HIGHEST))

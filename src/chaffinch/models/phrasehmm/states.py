@@ -106,7 +106,7 @@ class States:
         return np.asarray(out | (pool & ~np.isin(self.zone, self.zone[out])))
 
     def readers(self, sub: int, kind: int, entities: int) -> Bools:
-        """Return the states that may emit a segment of that type with entities of those domains (K,)."""
+        """Return (K,) which states may emit a segment of that type in which entities of those domains occur."""
         out = self.emitters(sub, kind, 0)
         fits = (self.label > 0) & ((self.label & ~entities) == 0) & (self.type == kind)
         return np.asarray(out | (fits & ((self.sub == sub) | (sub == ANY))))
@@ -127,7 +127,7 @@ class States:
         return np.flatnonzero(allowed & states[:, None]) + (0 if first else self.size * J)
 
     def zone_mask(self, states: Bools) -> int:
-        """Return the zones of some states as a bit mask."""
+        """Return the union of the zones of the states marked (K,), as a bit mask."""
         return int(sum(1 << zone for zone in np.unique(self.zone[states]).tolist()))
 
     def array(self) -> Ints:

@@ -69,7 +69,7 @@ def _short(word: str) -> bool:
 
 
 def _strip_plural(word: str) -> str:
-    """Apply step 1a: strip the plural."""
+    """Return the word after Porter's step 1a: "sses" to "ss", "ies" to "i", other "s" dropped."""
     for suffix, ending in (("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", "")):
         if word.endswith(suffix):
             return word[: -len(suffix)] + ending
@@ -77,7 +77,7 @@ def _strip_plural(word: str) -> str:
 
 
 def _strip_past(word: str) -> str:
-    """Apply step 1b: "eed" to "ee" after a long stem; strip "ed" and "ing" after a vowel, and repair the stem."""
+    """Return the word after step 1b: "eed" to "ee" after a long stem; "ed" and "ing" after a vowel dropped."""
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
     for suffix in ("ed", "ing"):
@@ -87,7 +87,7 @@ def _strip_past(word: str) -> str:
 
 
 def _repair_ending(word: str) -> str:
-    """Repair a stem after "ed" or "ing" was removed: add an e, or drop a doubled consonant."""
+    """Return a stem that lost "ed" or "ing", repaired: an e added, or a doubled consonant made single."""
     if word.endswith(("at", "bl", "iz")):
         return word + "e"
     if _ends_in_double(word) and word[-1] not in "lsz":
@@ -96,7 +96,7 @@ def _repair_ending(word: str) -> str:
 
 
 def _replace_suffix(word: str, rules: dict[str, str], floor: int) -> str:
-    """Replace the longest suffix that has a rule if the stem before it has a measure above `floor`."""
+    """Return the word with its longest suffix of a rule replaced, if the stem's measure is above `floor`."""
     for length in range(min(len(word), 7), 1, -1):
         suffix = word[-length:]
         if suffix in rules:
@@ -106,7 +106,7 @@ def _replace_suffix(word: str, rules: dict[str, str], floor: int) -> str:
 
 
 def _drop_final_e(word: str) -> str:
-    """Apply step 5: drop a final e, and one l of a final ll, after long enough stems."""
+    """Return the word after step 5: a final e, and one l of a final ll, dropped after long enough stems."""
     if word.endswith("e"):
         count = _measure(word[:-1])
         if count > 1 or (count == 1 and not _short(word[:-1])):

@@ -52,7 +52,7 @@ class Lesson(NamedTuple):
 def fit(
     epochs: Epochs, labels: Sequence[str], config: Reader, *, layer: str = "gold", watcher: Watcher | None = None
 ) -> Model:
-    """Learn a reader of these labels from a layer's spans, others as O; errors for an unfit encoder or no notes.
+    """Learn a reader of these labels from a layer, others as O; ModelError for an unfit encoder, DataError: no notes.
 
     `epochs(number)` gives the documents of an epoch. The same documents, config and versions give the same model.
     """
@@ -144,7 +144,7 @@ def scores(network: Any, lessons: Sequence[Lesson], vocabulary: Vocabulary) -> A
 
 
 def _pad(lessons: Sequence[Lesson], vocabulary: Vocabulary) -> tuple[NDArray[np.int64], Ints]:
-    """Return (4, B, n) piece, shape, gap and length columns, padded to a multiple of `_STEP`; and (B, n) a mask."""
+    """Return (4, B, n) columns of piece, shape, gap and length, padded to a multiple of `_STEP`, and (B, n) a mask."""
     longest = max(lesson.size for lesson in lessons) + SPECIALS
     longest = -(-longest // _STEP) * _STEP
     columns, mask = np.zeros((4, len(lessons), longest), np.int64), np.zeros((len(lessons), longest), np.int64)

@@ -59,11 +59,11 @@ class Quantised:
         return cls(np.clip(np.rint(exact / steps), -LARGEST, LARGEST).astype(np.int8), scales)
 
     def matrix(self) -> Floats32:
-        """Return (inputs, outputs) in float32."""
+        """Return the whole matrix (inputs, outputs) in float32."""
         return self.values.astype(np.float32) * self.scales
 
     def rows(self, numbers: Ints) -> Floats32:
-        """Return (n, H) some rows of a table in float32."""
+        """Return (n, H) the rows of these numbers of a table in float32."""
         return self.values[numbers].astype(np.float32) * self.scales[numbers, None]
 
 
@@ -75,7 +75,7 @@ class Linear:
     bias: Floats32  # (outputs,)
 
     def __call__(self, x: Floats32) -> Floats32:
-        """Return x · weight + bias."""
+        """Return x · weight + bias (n, outputs); x is unchanged."""
         out: Floats32 = x @ self.weight
         out += self.bias
         return out
@@ -89,7 +89,7 @@ class Norm:
     shift: Floats32  # (H,)
 
     def __call__(self, x: Floats32, y: Floats32) -> Floats32:
-        """Return x + y (n, H), normalised; it takes the place of x."""
+        """Return (n, H) the layer norm of x + y, written over x."""
         add_and_normalise(x, y, self.gain, self.shift, EPSILON)
         return x
 
@@ -108,7 +108,7 @@ class Layer:
     heads: int
 
     def __call__(self, x: Floats32, asked: Ints | None = None) -> Floats32:
-        """Map (n, H) to (n, H), or to (m, H) if only some pieces are asked for; all are attended to. x is used up."""
+        """Return (n, H), or (m, H) for the pieces asked; all are attended to, and x may be overwritten."""
         every = to_bytes(x)
         rows, some = (x, every) if asked is None else (x[asked], to_bytes(x[asked]))
         mixed = attend(apply(some, self.query), apply(every, self.key_value), self.heads)
@@ -187,7 +187,7 @@ def _layer(arrays: Mapping[str, NDArray[Any]], heads: int) -> Layer:
 
 
 def _bytes(arrays: Mapping[str, NDArray[Any]], name: str, divisor: np.float32 = ONE) -> ByteMatrix:
-    """Lay out the quantised map of this name, divided by a number."""
+    """Return the 8-bit matrix of this name laid out for the kernels, scales and bias divided by `divisor`."""
     scales = (arrays[f"{name}_scale"] / divisor).astype(np.float32)
     bias = (arrays[f"{name}_bias"] / divisor).astype(np.float32)
     return pack(arrays[name], scales, bias)

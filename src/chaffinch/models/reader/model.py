@@ -49,10 +49,10 @@ class Model:
                 and network.head.weight.shape == (network.positions.shape[1], 1 + len(state.labels))
             )
             if not fits:
-                raise ModelError("its arrays do not fit together; copy the file again, or train it anew")
+                raise ModelError("its arrays do not fit together; copy the file again, or train it again")
             return cls(config, state.labels, State(state.arrays, state.strings), network, vocabulary)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, msgspec.MsgspecError):
-            raise ModelError("its arrays cannot be read; copy the file again, or train it anew") from None
+            raise ModelError("its arrays cannot be read; copy the file again, or train it again") from None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ class Model:
         return out
 
     def _window(self, seen: Inputs, window: PieceWindow, asked: Ints) -> forward.Window:
-        """Return a window with the special pieces around it."""
+        """Return the network's input of a window, special pieces around it; `asked` are the pieces to score."""
         columns = np.pad(seen.columns[:, window.first : window.end], ((0, 0), (1, 1)))
         columns[0, [0, -1]] = self.vocabulary.begin, self.vocabulary.end
         return forward.Window(columns, asked - window.first + 1)

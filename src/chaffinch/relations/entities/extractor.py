@@ -91,7 +91,7 @@ class Extractor:
             yield tuple(self.schema.relation(spans, score=score, source=SOURCE) for spans, score in kept)
 
     def annotate(self, docs: Iterable[Document]) -> Iterator[Document]:
-        """Yield the documents; relations of this name are replaced by the extracted ones."""
+        """Yield copies of the documents, their relations of this name replaced by the extracted ones."""
         documents = list(docs)
         for doc, found in zip(documents, self.extract_all(documents), strict=True):
             others = tuple(relation for relation in doc.relations if relation.label != self.schema.name)

@@ -53,7 +53,7 @@ class _Trial(NamedTuple):
 
 
 def train(docs: Iterable[Document], schema: Schema, config: Extraction | PhraseHMM | None = None) -> Extractor:
-    """Train an extractor for the mode entities; `report` has cross-validated scores; DataError if nothing to learn.
+    """Train an extractor between given entities; DataError if nothing can be learnt, ConfigError for another mode.
 
     All tuples of entities in one sentence are examples; those that the documents state are positive. From a PhraseHMM
     only the representation and the seed are used.
@@ -107,7 +107,7 @@ def _trial(rows: Sequence[Frame], examples: _Examples, views: Sequence[str], str
 def _extractor(
     docs: Sequence[Document], schema: Schema, config: Extraction, examples: _Examples, trials: tuple[_Trial, _Trial]
 ) -> Extractor:
-    """Fit the best trial on all examples, calibrate it, and report it beside `words`, the bag of words."""
+    """Return the extractor of the best trial, fitted on all examples and calibrated; `trials` is (best, words)."""
     (best, words), right = trials, examples.right
     weights = fitting.fit(best.matrix, right, strength=best.strength)
     weights = LogisticWeights(weights.values.astype(np.float32).astype(np.float64), weights.bias)

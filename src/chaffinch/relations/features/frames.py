@@ -68,7 +68,7 @@ def frames(
     for candidate in scene.candidates:
         nested = () if all(mention in kept for mention in candidate.arguments) else candidate.arguments
         if nested not in bases:
-            last, at = _units(scene, kept if not nested else _with(kept, nested), nested)
+            last, at = _units(scene, kept if not nested else _with_arguments(kept, nested), nested)
             bases[nested] = _base(tokens, last, at)
         out.append(_frame(doc, bases[nested], scene, candidate, schema))
     return out
@@ -110,7 +110,7 @@ def _outermost(mentions: Sequence[Mention]) -> list[Mention]:
     return out
 
 
-def _with(kept: Sequence[Mention], arguments: Sequence[Mention]) -> list[Mention]:
+def _with_arguments(kept: Sequence[Mention], arguments: Sequence[Mention]) -> list[Mention]:
     """Return the kept mentions that share no token with the arguments, then the arguments, longest first."""
     taken = {t for mention in arguments for t in range(mention.first, mention.end)}
     others = [mention for mention in kept if taken.isdisjoint(range(mention.first, mention.end))]

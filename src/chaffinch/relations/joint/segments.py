@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
 
 def lines(doc: Document, schema: Schema, config: Extraction) -> Iterator[Line]:
-    """Yield each sentence with tokens: segments, model input with gold labels, stated tuples; or ConfigError."""
+    """Yield each sentence with its segments, model input and stated tuples; ConfigError for the representation auto."""
     if config.hmm.representation == "auto":
         raise ConfigError("choose a representation before sentences are cut into segments")
     mentions = locate(doc, doc.layer(config.layer)) if config.mask else []

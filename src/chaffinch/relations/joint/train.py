@@ -32,7 +32,7 @@ LEVELS = (0.05, 0.1, 0.2, 0.3, 0.5)  # probabilities from which a segment is an 
 
 
 def train_joint(docs: Iterable[Document], schema: Schema, config: Extraction | None = None) -> JointExtractor:
-    """Train an extractor that finds arguments itself, held-out calibrated; DataError unless some sentences relate.
+    """Train an extractor that finds arguments too; DataError if all or no sentences relate, ConfigError by mode.
 
     Tuples whose mentions lie in different sentences are not used; `across` counts them. The representation "auto" is
     chosen by cross-validation over documents.
@@ -42,16 +42,18 @@ def train_joint(docs: Iterable[Document], schema: Schema, config: Extraction | N
         raise ConfigError(f'train_joint trains extractors of the mode "joint", but config.mode is {chosen.mode!r}')
     documents = add_parses(docs)
     kinds = REPRESENTATIONS if chosen.hmm.representation == "auto" else (chosen.hmm.representation,)
-    inputs = {kind: [list(lines(doc, schema, _with(chosen, kind))) for doc in documents] for kind in kinds}
+    inputs = {
+        kind: [list(lines(doc, schema, _with_representation(chosen, kind))) for doc in documents] for kind in kinds
+    }
     groups = [doc.patient for doc, sentences in zip(documents, inputs[kinds[0]], strict=True) for _ in sentences]
     floor = chosen.floor_for(len({doc.patient for doc in documents}))
     flat = {
-        kind: _common([line.input for sentences in found for line in sentences], groups, floor)
+        kind: _replace_rare_words([line.input for sentences in found for line in sentences], groups, floor)
         for kind, found in inputs.items()
     }
     _check(flat[kinds[0]], schema, groups)
     best = choose(flat, schema.roles, chosen.hmm, groups=groups).representation if len(kinds) > 1 else kinds[0]
-    final = _with(chosen, best)
+    final = _with_representation(chosen, best)
     model = phrasehmm.fit(flat[best], schema.roles, final.hmm, groups=groups)
     within = sum(len(line.stated) for sentences in inputs[best] for line in sentences)
     keys = [{schema.key(spans) for relation in doc.relations for spans in schema.tuples(relation)} for doc in documents]
@@ -77,7 +79,7 @@ def _extractor(
     scores = [confidence_of(calibration, reading) for reading, right in kept for _ in right]
     truth = [hit for _, right in kept for hit in right]
     stated = sum(len(item.line.stated) for item in read) + across
-    found, every = Rates(sum(truth), len(truth), stated), _every(docs, schema, config, stated)
+    found, every = Rates(sum(truth), len(truth), stated), _rates_of_all_candidates(docs, schema, config, stated)
     report = Summary(len(docs), across, found, every, floor, config.hmm.representation)
     metrics = {"F1": found.f1} | ({"F1 of every tuple": every.f1} if every else {})
     manifest = Manifest(
@@ -88,7 +90,7 @@ def _extractor(
     return JointExtractor(schema, config, model, rule, calibration, across, 0.0, held, report, manifest)
 
 
-def _every(docs: Sequence[Document], schema: Schema, config: Extraction, stated: int) -> Rates | None:
+def _rates_of_all_candidates(docs: Sequence[Document], schema: Schema, config: Extraction, stated: int) -> Rates | None:
     """Return the rates if every candidate were called related; None if entities are not masked."""
     if not config.mask:
         return None
@@ -96,7 +98,7 @@ def _every(docs: Sequence[Document], schema: Schema, config: Extraction, stated:
     return Rates(sum(found), len(found), stated)
 
 
-def _common(sentences: Sequence[Sentence], groups: Sequence[str], floor: int) -> list[Sentence]:
+def _replace_rare_words(sentences: Sequence[Sentence], groups: Sequence[str], floor: int) -> list[Sentence]:
     """Return the sentences with words of fewer than `floor` groups replaced by the unknown word."""
     if floor == 1:
         return list(sentences)
@@ -112,7 +114,7 @@ def _common(sentences: Sequence[Sentence], groups: Sequence[str], floor: int) ->
     ]
 
 
-def _with(config: Extraction, kind: Representation) -> Extraction:
+def _with_representation(config: Extraction, kind: Representation) -> Extraction:
     """Return the config with another representation of segments."""
     return replace(config, hmm=replace(config.hmm, representation=kind))
 

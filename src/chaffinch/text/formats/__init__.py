@@ -51,7 +51,7 @@ __all__ = [
 
 
 def by_name(name: str) -> Format:
-    """Return the format of this name; raise ConfigError with the nearest name if there is none."""
+    """Return the format of this name; ConfigError with the names there are if there is none."""
     for form in FORMATS:
         if form.name == name:
             return form

@@ -62,7 +62,7 @@ class Entry:
             raise read_error(self.where, error) from None
 
     def text(self) -> str:
-        """Return the whole file decoded from UTF-8; byte order mark, carriage returns and NUL are kept."""
+        """Return the whole file decoded from UTF-8, nothing removed; DataError if it cannot be read or decoded."""
         return decode(self.content(), self.where)
 
     def lines(self) -> Iterator[tuple[int, str]]:

@@ -116,7 +116,7 @@ class ColumnFormat:
             yield from record_units(file, _blocks(file, name, options), partial(_document, options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a file in the first document's layout, with marks unless it is one named so; return the count."""
+        """Write a file in the first document's layout, without marks if one document needs none; return the number."""
         waiting = iter(documents)
         ahead = list(islice(waiting, 2))
         stem = str(PurePosixPath(target.name).with_suffix(""))
@@ -152,7 +152,7 @@ class ColumnFormat:
 
 
 def _blocks(file: Entry, name: str, options: ReadOptions) -> Iterator[Record[_Block]]:
-    """Yield a file's documents, cut at -DOCSTART- or, without marks, by number of sentences; errors for bad rows."""
+    """Yield a file's documents, cut at -DOCSTART- or by number of sentences; DataError or ConfigError for bad rows."""
     layout: ColumnLayout | None = None
     known = {"O"}
     block = _Block(1)

@@ -63,7 +63,7 @@ class TokenLists:
         return object_units(files, partial(document_of, options=options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write one line per document, with IOB2 tags as text; a document without layers has no tags."""
+        """Write one line per document, with IOB2 tags as text, none without layers; return the number of documents."""
         return write_lines(documents, target, lambda doc: _record(doc, options))
 
 

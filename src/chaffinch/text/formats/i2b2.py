@@ -80,7 +80,7 @@ class Records:
     can: ClassVar[Capabilities] = Capabilities("file", exact=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Tell whether <TEXT> is just below the XML root, and it is Spanish (MEDDOCAN) as this format is, or not."""
+        """Tell whether a file is XML with <TEXT> below its root, Spanish if and only if this format is MEDDOCAN."""
         root = root_name(head)
         if not root or re.search(rb"<" + re.escape(root.encode()) + rb"[^>]*>\s*<TEXT\b", head) is None:
             return False

@@ -104,12 +104,12 @@ class JsonLines:
         return object_units(files, partial(document_of, options=options, chosen=chosen))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write one line per document; the same document is read back, except for numbers that are not finite."""
+        """Write one line per document, from which all but infinite numbers and NaN come back; return the number."""
         return write_lines(documents, target, lambda doc: _record(doc, options))
 
 
 def _choose_fields(files: Sequence[Entry], wanted: ColumnChoice) -> ChosenColumns | None:
-    """Return the fields of text, id and patient, by the first records; None if none can be read."""
+    """Return the fields of text, id and patient, by the first records; None without any; ConfigError if unsure."""
     rows: list[dict[str, Any]] = []
     for file in files:
         try:

@@ -150,7 +150,7 @@ def _tasks(file: Entry, files: Sequence[Entry]) -> Iterator[Record[Any]]:
 
 
 def _parse_task(options: ReadOptions, name: str, task: Any) -> Document:
-    """Check a task's fields, and return its document."""
+    """Return the document of a task, `name` its default id; DataError if a field is wrong."""
     return _document(convert(task, Task), name, options)
 
 

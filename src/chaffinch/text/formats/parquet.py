@@ -208,7 +208,7 @@ def _to_json(value: Any) -> str:
 
 
 def _choose(wanted: ColumnChoice, file: Entry) -> ChosenColumns:
-    """Return the columns of a file, by its schema and its first rows; those of our own files have our names."""
+    """Return a file's columns by its schema and first rows, our names for our files; ConfigError if unsure."""
     ours = ChosenColumns(("text",), "id", "group")
     kind, names, rows = _look(file)
     return ours if kind != "other" and not wanted else choose_columns(names, rows, wanted)

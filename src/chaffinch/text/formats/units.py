@@ -43,7 +43,7 @@ class Unit:
         return self.parse(self.content())
 
     def hold(self) -> Unit:
-        """Return the unit with its bytes in memory, so that its file is read only once."""
+        """Return the unit with its bytes in memory, read from its file once; DataError if that fails."""
         return replace(self, content=partial(same_bytes, self.content()))
 
 

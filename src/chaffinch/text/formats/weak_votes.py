@@ -114,14 +114,14 @@ class WeakLabels:
 
 
 def _records(file: Entry, meta: Entry | None, prefix: str) -> Iterator[Record[tuple[list[str] | None, Any]]]:
-    """Yield a record per item of a JSON object's file, each with the sources' names if known."""
+    """Yield a record per item of a file, with the sources' names if known; DataError unless it is a JSON object."""
     names = _source_names(file, meta)
     for key, item in parse_object(file.content().removeprefix(BOM), file.where).items():
         yield Record(prefix + key, None, (names, item))
 
 
 def _parse_item(options: ReadOptions, name: str, value: tuple[list[str] | None, Any]) -> Document:
-    """Check an item's fields, and return its document."""
+    """Return the document of an item, `name` its default id; DataError if a field is wrong."""
     names, item = value
     return _document(convert(item, VotedSentence), name, names, options)
 

@@ -28,7 +28,7 @@ class Marked:
 
     @classmethod
     def of(cls, doc: Document, layer: str = "gold") -> Marked:
-        """Return the text and the spans of a document's layer."""
+        """Return the text of a document with the spans of a layer."""
         return cls(doc.text, tuple(doc.layer(layer)))
 
     def document(self, name: str, layer: str = "gold") -> Document:
@@ -36,12 +36,12 @@ class Marked:
         return Document.make(self.text, id=name, layers={layer: list(self.spans)})
 
     def inside(self, place: int) -> bool:
-        """Return whether a character belongs to a span."""
+        """Tell whether the character at an offset belongs to a span."""
         at = bisect_right(self.spans, place, key=lambda span: span.start) - 1
         return at >= 0 and place < self.spans[at].end
 
     def apply_edits(self, edits: Iterable[Edit]) -> Marked:
-        """Return the text after edits, sorted, apart and not empty; each lies inside or outside of a span.
+        """Return text and spans after edits, which are sorted and each inside or outside of a span; lost spans drop.
 
         Spans lose blanks at their edges; those of which nothing is left go.
 
@@ -78,7 +78,7 @@ class _Moves:
         return cls([edit.start for edit in edits], [edit.end for edit in edits], list(grown))
 
     def move(self, span: Span) -> Span:
-        """Return a span moved to the edited text."""
+        """Return the span with its offsets moved to the edited text."""
         start = span.start + self.sums[bisect_left(self.starts, span.start)]
         return Span(start, span.end + self.sums[bisect_right(self.ends, span.end)], span.label)
 

@@ -37,7 +37,7 @@ class Redrawer:
 
     @classmethod
     def of(cls, docs: Iterable[Document], layer: str = "gold") -> Redrawer:
-        """Return a redrawer that lends the notes' identifiers of borrowable labels, and all listed jobs."""
+        """Return a redrawer that can lend the notes' identifiers of some labels, and all listed jobs."""
         lent: defaultdict[str, list[str]] = defaultdict(list)
         for doc in docs:
             for span in doc.layer(layer):
@@ -74,6 +74,6 @@ class Redrawer:
 
 
 def _copy_case(new: str, old: str) -> str:
-    """Return a phrase in one line, in capitals or small letters if the old one is."""
+    """Return the new phrase in one line, in capitals or small letters if the old one is."""
     line = " ".join(new.split())
     return line.upper() if old.isupper() else line.lower() if old.islower() else line

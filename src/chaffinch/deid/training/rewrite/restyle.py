@@ -32,13 +32,13 @@ _BLANKS = re.compile(r"[ \t]{2,}")
 
 
 def lower(note: Marked, _: np.random.Generator) -> Marked:
-    """Return a note in small letters; as it is if that changed its length."""
+    """Return the note in small letters; unchanged if that changes its length."""
     text = note.text.lower()
     return Marked(text, note.spans) if len(text) == len(note.text) else note
 
 
 def upper(note: Marked, _: np.random.Generator) -> Marked:
-    """Return a note in capitals; as it is if that changed its length."""
+    """Return the note in capitals; unchanged if that changes its length."""
     text = note.text.upper()
     return Marked(text, note.spans) if len(text) == len(note.text) else note
 
@@ -61,7 +61,7 @@ def dictate(note: Marked, rng: np.random.Generator) -> Marked:
 
 
 def _say(note: Marked, found: re.Match[str], rng: np.random.Generator, said: float) -> str:
-    """Return what a speaker says for a number, mark or line end: words in blanks, or only a blank, or nothing."""
+    """Return what a speaker says for a number, mark or line end: words between blanks, a blank, or nothing."""
     sign, text = found[0], note.text
     before, after = text[found.start() - 1 : found.start()], text[found.end() : found.end() + 1]
     if sign[0].isdigit():
@@ -135,7 +135,7 @@ STYLES: Final[Mapping[Style, float]] = {  # how often each is drawn among them
 
 
 def restyle(note: Marked, rng: np.random.Generator, share: float) -> Marked:
-    """Return the note in a style that is drawn, or with the chance 1 - share as it is."""
+    """Return the note in a style drawn at random, with the chance `share`; else unchanged."""
     if rng.random() >= share:
         return note
     styles = list(STYLES)
@@ -143,5 +143,5 @@ def restyle(note: Marked, rng: np.random.Generator, share: float) -> Marked:
 
 
 def _squeeze(note: Marked) -> Marked:
-    """Return the note with one blank for several."""
+    """Return the note with one blank in place of several."""
     return note.apply_edits([Edit(*found.span(), " ") for found in _BLANKS.finditer(note.text)])

@@ -53,7 +53,7 @@ def explain(model: Model, doc: Document, span: Span) -> SubtagPath:
 
 
 def _masks(labels: Labels, label: int, first: int, end: int, T: int) -> tuple[Bools, list[Bools]]:
-    """Return (T, Y) the states of readings with the span, and masks whose union is the readings without it."""
+    """Return (T, Y) states allowed in readings with the span, and masks that together allow those without it."""
     with_span, without = span_masks(labels, label, first, end, T)
     if labels.scheme == "runs" and first > 0:  # the span must not begin earlier either
         same = labels.tag_of == 1 + label
@@ -71,7 +71,7 @@ def _word(doc: Document, token: int) -> str:
 
 
 def _leads(model: Model, path: Ints, shown: range) -> tuple[Lead, ...]:
-    """Return each described state on the shown path with the shares of the tags next to follow; () if undescribed."""
+    """Return for each shown state of a class with several: its description, and shares of the tags that follow."""
     if model.substructure is None:
         return ()
     labels, names = model.labels, state_names(model.labels)

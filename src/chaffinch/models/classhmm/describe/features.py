@@ -71,7 +71,7 @@ class StateFeatures:
         cls, seen: Observed, vocabulary: Vocabulary, word_set: tuple[WordSet, Pack], patients: Ints, inside: Bools,
         need: int, *, private: bool,
     ) -> StateFeatures:  # fmt: skip
-        """Index all types and features of observed tokens; `publishable` chooses later which may be listed."""
+        """Index words and features of all tokens, with their patients; `publishable` says later what may be listed."""
         F, columns = window.number(seen.keys)
         V = len(seen.lists) - 1
         matrix = csr_array((np.ones(len(columns)), columns.copy(), seen.lists.copy()), shape=(V, F))
@@ -86,13 +86,13 @@ class StateFeatures:
         )  # fmt: skip
 
     def users(self, tokens: Bools) -> csr_array:
-        """Return (V, P) which patients used which type at some of the tokens."""
+        """Return (V, P) sparse ones where a patient used a word type at one of these tokens."""
         pairs = np.unique(np.stack([self.tokens[tokens], self.patients[tokens]]), axis=1)
         size = len(self.words), int(self.patients.max(initial=0)) + 1
         return csr_array((np.ones(pairs.shape[1]), (pairs[0], pairs[1])), shape=size)
 
     def publishable(self, tokens: Bools) -> tuple[Bools, Bools]:
-        """Return (V,) the words and (F,) the features at those tokens that descriptions may list."""
+        """Return (V,) words and (F,) features at these tokens that enough patients used, and privacy allows."""
         users = self.users(tokens)
         words = np.diff(users.indptr) >= self.need
         features = np.diff(csr_array(self.owners @ users).indptr) >= self.need
@@ -132,7 +132,7 @@ class StateFeatures:
             )
 
     def types_with(self, feature: int, used: Bools) -> Ints:
-        """Return the used types that show a feature."""
+        """Return the numbers of the used word types that have a feature, sorted."""
         found = self.owners.indices[self.owners.indptr[feature] : self.owners.indptr[feature + 1]]
         return np.sort(found[used[found]])
 
@@ -161,7 +161,7 @@ class StateFeatures:
 
 
 def _highest(counts: Floats, sizes: Floats, column: int, allowed: Bools, added: float) -> list[tuple[int, float]]:
-    """Return (row, lift) of allowed rows with enough lift in a column, highest lift first, then highest count."""
+    """Return (row, lift in a column) of allowed rows that are over-represented, highest lift first."""
     expected = counts.sum(axis=1) * sizes[column] / max(sizes.sum(), 1.0)
     lift = (counts[:, column] + added) / (expected + added)
     least = ABOVE if (sizes > 0).sum() > 1 else 0.0  # a single state equals its class: the most frequent come first

@@ -70,7 +70,7 @@ class Measure(msgspec.Struct, frozen=True):
 
     @property
     def clear(self) -> bool:
-        """Tell whether it is clearly above chance."""
+        """Tell whether the NMI is clearly above that of random assignments."""
         return self.nmi >= max(LEAST, TIMES * self.high)
 
 
@@ -86,7 +86,7 @@ class Roles(msgspec.Struct, frozen=True):
 
     @property
     def clear(self) -> bool:
-        """Tell whether states follow roles, clearly above chance."""
+        """Tell whether states follow roles clearly above chance, by mentions and with each word once."""
         return bool(self.single and self.single.clear and self.words and self.words.clear)
 
 
@@ -109,12 +109,12 @@ class Substructure(msgspec.Struct, frozen=True):
     private: bool
 
     def json(self) -> str:
-        """Return the JSON text that a model file stores."""
+        """Return the sub-structure as JSON text, for a model file."""
         return msgspec.json.encode(self).decode()
 
     @classmethod
     def of(cls, text: str) -> Substructure:
-        """Return the sub-structure that `json` encoded."""
+        """Rebuild the sub-structure from the text of `json`."""
         return msgspec.json.decode(text, type=cls)
 
 
@@ -166,5 +166,5 @@ def _of_likelihood(held_out: tuple[float, ...]) -> str:
 
 
 def three_digits(value: float) -> str:
-    """Return a figure from 0 to 1 with three digits: .071."""
+    """Return a figure from 0 to 1 as text with three digits, like .071."""
     return f"{value:.3f}".removeprefix("0")

@@ -36,7 +36,7 @@ Mention = tuple[Sequence[str], Sequence[int]]  # words and states
 
 
 def role(word: str, pack: Pack) -> str:
-    """Return given name, family name or initial; empty if both lists rank it equally or another list ranks it higher.
+    """Return a word's role by the name lists: given name, family name or initial; "" if they do not decide.
 
     >>> [role(word, oov.pack("en")) for word in ("Mary", "Ratcliffe", "J.", "Thomas", "England")]
     ['given name', 'family name', 'initial', '', '']
@@ -85,7 +85,7 @@ def role_set(label: str) -> RoleSet:
 
 
 def nmi(one: Ints, other: Ints, given: Ints | None = None) -> float:
-    """Return 2 I(one; other) / (H(one) + H(other)), all given a third; 0 where both are certain. Values are from 0."""
+    """Return the normalised mutual information, 2 I / (H + H), of two rows of numbers, given a third; 0 if certain."""
     if not len(one):
         return 0.0
     given = np.zeros(len(one), np.int64) if given is None else given
@@ -110,7 +110,7 @@ def _entropy(counts: Floats) -> float:
 
 
 def measure(states: Ints, roles: Ints, given: Ints | None = None, *, seed: int = 0) -> Measure:
-    """Return the NMI of n states and roles, and of permutations of the states within each value of `given`."""
+    """Return the NMI of states and roles, with mean and 95th percentile under random permutations of states."""
     rng, n = np.random.default_rng(seed), len(states)
     groups = np.zeros(n, np.int64) if given is None else given
     order = np.argsort(groups, kind="stable")
@@ -173,7 +173,7 @@ def _each_word(single: Sequence[tuple[str, int]], known: dict[str, int], seed: i
 
 
 def _given_position(longer: Sequence[tuple[int, int, int, int]], seed: int) -> Measure | None:
-    """Return the measure on tokens of longer mentions, given position and length; None if there are too few."""
+    """Return the agreement on tokens of longer mentions, given position and length; None if there are too few."""
     if len(longer) < ENOUGH:
         return None
     states, roles, positions, lengths = np.array(longer).T

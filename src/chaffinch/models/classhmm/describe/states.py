@@ -44,7 +44,7 @@ class Mentions(NamedTuple):
 
 
 def describe(model: Model, evidence: Evidence, seen: Observed | None = None) -> Model:
-    """Return the model with a description of its states, and their token counts, from its training documents.
+    """Return the model with its states described, and their token counts, from the training documents' best paths.
 
     Privacy: a word, an affix or an example is kept only if as many patients used it, inside spans of the same class, as
     the model's floor says, and at least two if there are two. An example counts as a whole. With `private` there are no
@@ -157,13 +157,13 @@ class _BestPaths:
         return tuple(round(count / max(sum(counts), 1), 4) for count in counts)
 
     def leads(self, row: Floats) -> tuple[Share, ...]:
-        """Return the tags that come next with their shares, given a state's row of counted moves."""
+        """Return (tag, share) of the tags that follow a state, given its row of counted moves."""
         labels = self.model.labels
         sums: Floats = np.bincount(np.append(labels.tag_of, len(labels.tags)), row, len(labels.tags) + 1).astype(float)
         return _shares((*(tag_name(labels, tag) for tag in range(len(labels.tags))), END), sums, most=len(sums))
 
     def mentions_of(self, label: int) -> Iterator[tuple[int, tuple[str, ...], tuple[int, ...]]]:
-        """Yield the document, the words and the states, from 1, of every mention of a label."""
+        """Yield (document, words, state numbers from 1) of every mention of a label."""
         names = [int(name.rpartition("/")[2]) for name in state_names(self.model.labels)]
         chosen = np.flatnonzero(self.mentions.labels == label)
         for a, b in zip(self.mentions.starts[chosen].tolist(), self.mentions.ends[chosen].tolist(), strict=True):
@@ -171,7 +171,7 @@ class _BestPaths:
             yield int(self.seen.owners[a]), words, tuple(names[state] for state in self.states[a:b].tolist())
 
     def roles(self, label: int) -> Roles:
-        """Compare a label's states with roles, or give the reason why that is not informative."""
+        """Return the agreement of a label's states with roles, or the reason why it is not measured."""
         config = self.model.config
         if config.topology != "free" or config.classes != "types":
             requirement = "topology free and classes types"
@@ -182,7 +182,7 @@ class _BestPaths:
         return roles.compare(mentions, self.model.pack, self.model.names[label])
 
     def examples(self, label: int) -> Iterator[tuple[Piece, ...]]:
-        """Yield mentions that enough patients used, alternating ways to segment; none for O or with `private`."""
+        """Yield mentions that enough patients used, cut by state, of varied forms; none for O or private models."""
         if self.model.config.private or label < 0:
             return
         patients = self.evidence.task.patients

@@ -36,7 +36,7 @@ class Rows:
 
     @property
     def parts(self) -> Floats:
-        """Return what each atom adds to the weight of each sub-tag (R, A, K): exp(E log of its length) times zeta."""
+        """Return (R, A, K) what each atom adds to the weight of each sub-tag: its expected length times zeta."""
         log_v, rest = Sticks(self.a, self.b).log_parts
         none = np.zeros((len(self.rows), 1))
         lengths = np.hstack([log_v, none]) + np.hstack([none, np.cumsum(rest, axis=1)])
@@ -51,7 +51,7 @@ class Atoms:
     into: tuple[Rows, ...]  # S: the rows that lead into each tag
 
     def tables(self) -> LogTables:
-        """Return the log-potentials as in `variational.expected_logs`, but with row weights summed over atoms."""
+        """Return the expected log tables of the chain, with row weights summed over atoms."""
         q, shape = self.base, self.base.shape
         weights = np.tile(q.by_state([sticks.mean_pi for sticks in q.sticks]), (shape.Z + 1, 1))
         for block, atoms in zip(shape.blocks(), self.into, strict=True):
@@ -113,7 +113,7 @@ def objective(q: Atoms, counts: Counts) -> float:
 
 
 def _zero_scores(shape: Shape) -> Scores:
-    """Return zero scores of all pairs of atoms, by tag."""
+    """Return zeros, one table (Z+1, K, K) per tag, for the scores of atoms."""
     return tuple(np.zeros((shape.Z + 1, K, K)) for K in np.diff(shape.firsts).tolist())
 
 
@@ -223,7 +223,7 @@ def _local_step(
 
 
 def _add_scores(scores: Scores, shape: Shape, rows: Ints, subs: Ints, pairs: Floats, worth: Floats) -> None:
-    """Add, for pairs (T, J, K) of rows and sub-tags `subs`, what the tokens (T, K) are worth at each sub-tag."""
+    """Add to `scores`, in place, the worth of tokens (T, K) at each sub-tag, for pairs (T, J, K) of row and sub-tag."""
     tags = shape.tag_of[subs]
     for tag in np.unique(tags).tolist():
         here = tags == tag

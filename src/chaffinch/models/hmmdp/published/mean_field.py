@@ -32,7 +32,7 @@ class PaddedSentences(NamedTuple):
 
 
 def mean_field_step(part: Sentences, tables: LogTables, emissions: Emissions, *, sweeps: int = 10) -> Counts:
-    """Return the counts of the fully factored posterior q(z) = prod q(z_n).
+    """Return the expected counts of sentences under the fully factored posterior q(z) = prod q(z_n).
 
     Sweeps begin at the best path, which is always possible. Each updates all even positions of the sentences and then
     all odd ones: no two of a half are neighbours, so that each half is exact coordinate ascent. The entropy is
@@ -44,7 +44,7 @@ def mean_field_step(part: Sentences, tables: LogTables, emissions: Emissions, *,
 
 
 def pad_sentences(part: Sentences, tables: LogTables, emissions: Emissions) -> PaddedSentences:
-    """Return the cells of each token as a row, with their potentials, and tokens grouped by their lists of states."""
+    """Return states and potentials of each token as a padded row, and tokens grouped by their lists of states."""
     active, widths = part.active, part.active.widths
     N = len(widths)
     there = np.arange(int(widths.max(initial=1))) < widths[:, None]

@@ -106,7 +106,7 @@ def link_potentials(tables: VoteTables, seen: VotePatterns) -> Floats:
 
 
 def continuing(K: int) -> Bools:
-    """Return which states continue the entity of the token before (K,)."""
+    """Return (K,) which states continue the entity of the token before."""
     return np.append(False, np.isin(np.arange(K - 1) % LETTERS, (1, 2)))
 
 

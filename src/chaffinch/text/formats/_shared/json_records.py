@@ -39,7 +39,7 @@ SpanItem: TypeAlias = SpanRecord | tuple[int, int, str]  # an object, or [start,
 
 
 def records(file: Entry) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the numbered JSON objects of a file, one per line; blank lines are skipped."""
+    """Yield (line number, JSON object) of each line that is not blank; DataError for a line that is no object."""
     for number, line in file.lines():
         if line.strip():
             yield number, parse_object(line, file.where, number)

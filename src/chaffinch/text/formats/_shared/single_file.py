@@ -50,7 +50,7 @@ class SingleFile:
         return self.form.units(files, options)
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write the one document to a file; nothing if there is none. Raise DataError if there are several."""
+        """Write the one document to a file, none if there is none; return the number; DataError for several."""
         with tempfile.TemporaryDirectory(prefix=".chaffinch-", dir=target.parent) as folder:
             count = self.form.write(documents, Path(folder) / "output", options)
             files = [path for path in (Path(folder) / "output").rglob("*") if path.is_file()]
