@@ -95,9 +95,9 @@ def candidates(doc: Document, schema: Schema, *, layer: str | None = None) -> li
 def shared_sentence(doc: Document, spans: Iterable[Span]) -> SentencePlace | None:
     """Return the sentence in which all spans start; None if there is none.
 
-    >>> doc = Document.make("It is A. A sits in B.")
-    >>> shared_sentence(doc, [Span(9, 10, "Protein"), Span(19, 20, "Location")])
-    SentencePlace(number=2, start=9, end=21)
+    >>> doc = Document.make("It rains. A sits in B.")
+    >>> shared_sentence(doc, [Span(10, 11, "Protein"), Span(20, 21, "Location")])
+    SentencePlace(number=2, start=10, end=22)
     """
     mentions = [locate(doc, [span]) for span in spans]
     starts = [found[0].first for found in mentions if found]
