@@ -93,12 +93,12 @@ def print_explanations(
     number = sum(len(found) for _, found in told)
     if span is not None and span > number:
         raise ConfigError(f"--span {span}: {number} spans were found; choose one of them")
-    documents = list(_explained_documents(told, span, with_text))
+    documents = list(_document_rows(told, span, with_text))
     result = ExplainResult(model=model, documents=documents, spans=number)
-    frame.emit(result, as_json=as_json, tables=_explained_lines(told, span, with_text))
+    frame.emit(result, as_json=as_json, tables=_terminal_lines(told, span, with_text))
 
 
-def _explained_documents(told: Sequence[Explained], only: int | None, with_text: bool) -> Iterator[ExplainedDocument]:
+def _document_rows(told: Sequence[Explained], only: int | None, with_text: bool) -> Iterator[ExplainedDocument]:
     """Yield the result rows of documents with explanations, all or only that of span `only`; text if asked."""
     for number, (doc, found) in _number_spans(told, only):
         spans = [
@@ -127,7 +127,7 @@ def _number_spans(
             yield number, (doc, chosen)
 
 
-def _explained_lines(told: Sequence[Explained], only: int | None, with_text: bool) -> Iterable[str]:
+def _terminal_lines(told: Sequence[Explained], only: int | None, with_text: bool) -> Iterable[str]:
     """Yield the lines for a terminal: brief explanations of all spans, or the full one of span `only`."""
     if not any(found for _, found in told):
         yield "no span was found"

@@ -216,7 +216,7 @@ class _Processed:
     seal: Seal | None
 
     def results(self, job: ReleaseJob) -> Iterator[tuple[Origin, Released | Withheld]]:
-        """Yield (origin, result) of every unit in input order, at each call anew; DataError if one was lost."""
+        """Yield (origin, result) of all units in input order, from the first at each call; DataError if one is lost."""
         seen: set[str] = set()
         aside = iter(self.withheld)
         next_aside = next(aside, None)

@@ -88,7 +88,7 @@ def html(manifest: Mapping[str, Any], policy: Policy, *, title: str, output: str
 
 
 def _render_counts(manifest: Mapping[str, Any]) -> str:
-    """Return HTML boxes of documents, patients, characters, replacements, leaks, and a note on lacking patients."""
+    """Return HTML boxes of documents, patients, characters, replacements, leaks, and a note if patients are missing."""
     documents, leaks = manifest["documents"], manifest["expected_leaks"]
     counts = {
         "documents in": f"{documents['in']:,}",

@@ -125,7 +125,7 @@ class Labels:
 
 
 def _follows(a: str, b: str, scheme: Scheme) -> bool:
-    """Tell whether tag b may follow tag a in the scheme; "O" stands for the edge of a sentence too."""
+    """Tell whether tag b may follow tag a in the scheme; "O" is also the edge of a sentence."""
     if scheme == "runs":
         return True
     if b[0] in "OBS":

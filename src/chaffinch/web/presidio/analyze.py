@@ -108,10 +108,10 @@ async def _explain_texts(do: Operations, documents: Sequence[InputDocument]) -> 
         return [[explain(Document.make(each.text, id="text"), find, features=False) for each in documents]]
 
     rows: list[list[Explanation]] = await do.queue.submit(Work(run, None, len(documents), characters))
-    return [[_explained_result(why) for why in row] for row in rows]
+    return [[_result_with_explanation(why) for why in row] for row in rows]
 
 
-def _explained_result(why: Explanation) -> dict[str, Any]:
+def _result_with_explanation(why: Explanation) -> dict[str, Any]:
     """Return an explained span as a result with Presidio's explanation; the label is still ours."""
     pattern = next((voice.name for voice in why.voices if voice.kind == "pattern"), None)
     score = float(why.span.score)
