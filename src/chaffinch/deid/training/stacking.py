@@ -32,7 +32,7 @@ _FIRST, _SECOND, _TINY = 0.9, 0.999, 1e-8  # of Adam, as published (Kingma and B
 class StackLesson:
     """How the net learns: by Adam, in steps that fall to 0."""
 
-    nets: int = 3  # which start elsewhere, and are averaged; one alone differs from seed to seed by .004 of precision
+    nets: int = 3  # which start elsewhere, and are averaged, so that less depends on the seed
     hidden: int = 32  # of each net; 16 are as good on dev writers, without a hidden layer there is hardly a gain
     epochs: int = 12
     batch: int = 512
