@@ -13,7 +13,7 @@ from chaffinch.cli.frame.results import ConvertResult
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document
 from chaffinch.text.columns import ColumnChoice
-from chaffinch.text.formats import FORMATS, ReadOptions, output_format, read, write
+from chaffinch.text.formats import FORMATS, ReadOptions, output_format, write
 
 
 def convert_command(
@@ -50,8 +50,7 @@ def convert_command(
     how = ReadOptions(
         split=frame.split_of(lines), max_chars=max_chars, tag_names=names, documents=cut, columns=columns
     )  # fmt: skip
-    pattern, table = frame.read_group_by(group_by)
-    corpus = read(source, format=from_, how=how, group=pattern, groups=table)
+    corpus = frame.read_grouped(source, from_, how, group_by)
     if source.resolve() == output.resolve():
         raise ConfigError("the output is the input; name another path with -o")
     tally = _Tally()

@@ -18,7 +18,6 @@ from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.loading import load
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document
-from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.explanation import Explanation
 from chaffinch.text.formats import ReadOptions, read
 
@@ -66,9 +65,8 @@ def explain_command(options: ExplainOptions) -> None:
     if not isinstance(tagger, Tagger):
         remedy = "use chaffinch deid explain" if kind == "deid" else "give a model of chaffinch train"
         raise ModelError(f"is a model of kind {kind!r}, which is no tagger; {remedy}", path=bundle.find(options.model))
-    columns = ColumnChoice(tuple(options.text_column), options.id_column, options.patient_column)
     split = inputs.split_of_training(tagger) or "prose"
-    how = ReadOptions(split=split, max_chars=options.max_chars, columns=columns)
+    how = ReadOptions(split=split, max_chars=options.max_chars, columns=frame.columns_of(options))
     corpus = read(options.source, format=options.from_, how=how)
     documents = frame.progress(corpus, "documents", quiet=options.quiet)
     told = [(doc, list(_explain_spans(tagger, doc, options.layer))) for doc in documents]

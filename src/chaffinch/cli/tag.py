@@ -21,9 +21,8 @@ from chaffinch.jobs.annotate import annotate_documents
 from chaffinch.loading import load
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Corpus, Document
-from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.document import Splitter
-from chaffinch.text.formats import Format, Losses, ReadOptions, by_name, output_format, read, write
+from chaffinch.text.formats import Format, Losses, ReadOptions, by_name, output_format, write
 from chaffinch.weak import WeakTagger, load_sources
 from chaffinch.weak import load as load_weak
 
@@ -107,13 +106,12 @@ def tag_command(options: TagOptions) -> None:
         "--align": options.align,
     }, {"--sources": options.sources, "--text-alone": options.text_alone})  # fmt: skip
     layer = options.new_layer or tagger.layer
-    columns = ColumnChoice(tuple(options.text_column), options.id_column, options.patient_column)
     how = ReadOptions(
-        split=_choose_split(tagger, options.lines, options.quiet), max_chars=options.max_chars, columns=columns,
+        split=_choose_split(tagger, options.lines, options.quiet), max_chars=options.max_chars,
+        columns=frame.columns_of(options),
         tag_names=frame.names_of_tags(options.tag_names), documents=frame.documents_of(options.documents),
     )  # fmt: skip
-    pattern, table = frame.read_group_by(options.group_by)
-    corpus = read(options.source, format=options.from_, how=how, group=pattern, groups=table)
+    corpus = frame.read_grouped(options.source, options.from_, how, options.group_by)
     _check_place(options.output, (options.source, Path(options.model)))
     form = _output_format(options.output, options.to, options.source, by_name(corpus.format))
     given = Corpus(lambda: _count_replaced(frame.progress(corpus, "documents", quiet=options.quiet), layer, how.losses))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +22,7 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.core.training import Progress as Learning
 from chaffinch.text import Document
 from chaffinch.text.columns import ColumnChoice
-from chaffinch.text.formats import ReadOptions, read
+from chaffinch.text.formats import ReadOptions
 
 NONE = "none"  # the name of the model that is none: learning from reviewed notes alone
 _READER_STAYS = (
@@ -31,40 +31,46 @@ _READER_STAYS = (
 MOST_COUNTED = 500  # notes in which old and new models are compared
 
 
-def adapt_command(
-    notes: Annotated[Path, typer.Argument(metavar="NOTES", help="Your notes; labels in them are ignored.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")],
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AdaptOptions:
+    """The options of `chaffinch deid adapt`."""
+
+    notes: Annotated[Path, typer.Argument(metavar="NOTES", help="Your notes; labels in them are ignored.")]
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")]
     gold: Annotated[
         Path | None,
         typer.Option(metavar="REVIEWED", help="Notes with every identifier marked, or a review project with such."),
-    ] = None,
+    ] = None
     key_file: Annotated[
         Path | None, typer.Option(help="Key of the review project; else that of project.toml or the environment.")
-    ] = None,
+    ] = None
     model: Annotated[
         str, typer.Option(help="Model to begin with: a file, a packaged model, or none (then give --gold).")
-    ] = "deid-en",
+    ] = "deid-en"
     language: Annotated[
         str | None, typer.Option(help="With --model none: the language whose word lists help (en, es, de).")
-    ] = None,
-    group_by: frame.GroupBy = None,
-    lines: frame.Lines = None,
+    ] = None
+    group_by: frame.GroupBy = None
+    lines: frame.Lines = None
     check: Annotated[
         bool,
         typer.Option(
             "--check/--no-check", help="Score old and new on reviewed notes that are not learnt from; triples the time."
         ),
-    ] = True,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0,
-    from_: frame.From = None,
-    text_column: frame.TextColumns = [],  # noqa: B006  (typer copies it)
-    id_column: frame.IdColumn = None,
-    patient_column: frame.PatientColumn = None,
-    max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
-    json: frame.Json = False,
-    quiet: frame.Quiet = False,
-    config: frame.Config = None,
-) -> None:
+    ] = True
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0
+    from_: frame.From = None
+    text_column: frame.TextColumns = field(default_factory=list)
+    id_column: frame.IdColumn = None
+    patient_column: frame.PatientColumn = None
+    max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS
+    json: frame.Json = False
+    quiet: frame.Quiet = False
+    config: frame.Config = None
+
+
+@frame.takes(AdaptOptions)
+def adapt_command(options: AdaptOptions) -> None:
     """chaffinch deid adapt notes/ -o ours.cfm
 
     Adapt a model to your own notes: patterns, lists and the present model vote on them, the votes are aggregated, and
@@ -76,28 +82,26 @@ def adapt_command(
     from chaffinch.deid.training.cross_check import cross_check, describe_limits
 
     began = time.perf_counter()
-    inputs.check_model_path(output, (notes, gold))
-    if model == NONE and gold is None:
+    inputs.check_model_path(options.output, (options.notes, options.gold))
+    if options.model == NONE and options.gold is None:
         raise ConfigError("--model none learns from reviewed notes alone; give them with --gold")
-    old = None if model == NONE else load(model)
-    columns = ColumnChoice(tuple(text_column), id_column, patient_column)
-    how = ReadOptions(split=frame.split_of(lines), max_chars=max_chars, columns=columns)
-    documents = _read(notes, how, group_by, from_, quiet=quiet, must_group=True)
-    reviewed = _read_reviewed(
-        gold, key_file, lambda path: _read(path, how, group_by, from_, quiet=quiet, must_group=False)
-    )
-    with frame.live_line("joining votes", _words, quiet=quiet) as show:
-        new = adapt(documents, old, gold=reviewed or None, language=language, seed=seed, tell=show)
-        gains = cross_check(documents, old, reviewed, seed=seed, tell=show) if check and old is not None else None
-    saved = new.save(output, notes=_describe_origin(model, len(documents), len(reviewed)))
+    old = None if options.model == NONE else load(options.model)
+    documents, reviewed = _read(options.notes, options, must_group=True), _read_reviewed(options)
+    with frame.live_line("joining votes", _words, quiet=options.quiet) as show:
+        seed = options.seed
+        new = adapt(documents, old, gold=reviewed or None, language=options.language, seed=seed, tell=show)
+        gains = None
+        if options.check and old is not None:
+            gains = cross_check(documents, old, reviewed, seed=seed, tell=show)
+    saved = new.save(options.output, notes=_describe_origin(options.model, len(documents), len(reviewed)))
     result = AdaptResult(
-        model=str(output), from_=model, notes=len(documents), reviewed=len(reviewed), labels=list(saved.labels),
-        found=_count_by_kind(documents[:MOST_COUNTED], old, saved),
+        model=str(options.output), from_=options.model, notes=len(documents), reviewed=len(reviewed),
+        labels=list(saved.labels), found=_count_by_kind(documents[:MOST_COUNTED], old, saved),
         check=None if gains is None else CheckResult(**asdict(gains)),
         remarks=[*describe_limits(reviewed), *([_READER_STAYS] if saved.context is not None else [])],
-        megabytes=round(output.stat().st_size / 1e6, 3), seconds=round(time.perf_counter() - began, 1),
+        megabytes=round(options.output.stat().st_size / 1e6, 3), seconds=round(time.perf_counter() - began, 1),
     )  # fmt: skip
-    frame.emit(result, as_json=json, tables=[] if quiet else result.tables())
+    frame.emit(result, as_json=options.json, tables=[] if options.quiet else result.tables())
 
 
 def _describe_origin(model: str, notes: int, reviewed: int) -> str:
@@ -106,15 +110,16 @@ def _describe_origin(model: str, notes: int, reviewed: int) -> str:
     return f"Adapted from {origin} to {notes:,} notes, {reviewed:,} of them reviewed."
 
 
-def _read_reviewed(
-    gold: Path | None, key_file: Path | None, read_notes: Callable[[Path | None], list[Document]]
-) -> list[Document]:
-    """Read the reviewed notes of a file or a review project, [] for None; DataError if nothing in them is marked."""
+def _read_reviewed(options: AdaptOptions) -> list[Document]:
+    """Read the notes of --gold, a file or a review project, [] without it; DataError if nothing in them is marked."""
+    gold, key_file = options.gold, options.key_file
     by_people = gold is not None and (gold / "project.toml").is_file()
     if key_file is not None and not by_people:
         raise ConfigError("--key-file is the key of a review project, and --gold names none; leave it out")
-    reviewed = _read_project(gold, key_file) if gold is not None and by_people else read_notes(gold)
-    if gold is not None and not any(doc.layer() for doc in reviewed):
+    if gold is None:
+        return []
+    reviewed = _read_project(gold, key_file) if by_people else _read(gold, options, must_group=False)
+    if not any(doc.layer() for doc in reviewed):
         raise DataError("has no span in a layer gold, so nothing was reviewed; mark its identifiers", path=gold)
     return reviewed
 
@@ -135,17 +140,13 @@ def _read_project(folder: Path, key_file: Path | None) -> list[Document]:
     return found
 
 
-def _read(
-    path: Path | None, how: ReadOptions, group_by: str | None, form: str | None, *, quiet: bool, must_group: bool
-) -> list[Document]:
-    """Read all documents of a path, [] for None; `must_group`: --group-by and columns must fit; DataError if empty."""
-    if path is None:
-        return []
-    pattern, table = frame.read_group_by(group_by)
-    if not must_group:  # reviewed notes have spans, in a format of their own
-        how = replace(how, columns=ColumnChoice())
-    corpus = read(path, format=form, how=how, group=pattern, groups=table, must_group=must_group)
-    found = list(frame.progress(corpus, "documents", quiet=quiet))
+def _read(path: Path, options: AdaptOptions, *, must_group: bool) -> list[Document]:
+    """Read all documents of a path; `must_group`: --group-by and columns must fit; DataError if it has none."""
+    # Reviewed notes have spans, in a format of their own.
+    columns = frame.columns_of(options) if must_group else ColumnChoice()
+    how = ReadOptions(split=frame.split_of(options.lines), max_chars=options.max_chars, columns=columns)
+    corpus = frame.read_grouped(path, options.from_, how, options.group_by, must_group=must_group)
+    found = list(frame.progress(corpus, "documents", quiet=options.quiet))
     if not found:
         raise DataError("holds no document; name a file or a folder of notes", path=path)
     return found

@@ -18,8 +18,7 @@ from chaffinch.errors import DataError
 from chaffinch.features.lexicon import read_phrases
 from chaffinch.jobs.work import RULES
 from chaffinch.text import Document
-from chaffinch.text.columns import ColumnChoice
-from chaffinch.text.formats import ReadOptions, read
+from chaffinch.text.formats import ReadOptions
 from chaffinch.weak.sources import load_sources
 
 
@@ -68,10 +67,8 @@ def explain_command(options: ExplainOptions) -> None:
         by_patient=not options.apart,
         fast=options.fast,
     )
-    pattern, table = frame.read_group_by(options.group_by)
-    columns = ColumnChoice(tuple(options.text_column), options.id_column, options.patient_column)
-    how = ReadOptions(max_chars=options.max_chars, columns=columns)
-    notes = list(read(options.notes, format=options.from_, how=how, group=pattern, groups=table, must_group=True))
+    how = ReadOptions(max_chars=options.max_chars, columns=frame.columns_of(options))
+    notes = list(frame.read_grouped(options.notes, options.from_, how, options.group_by))
     if not notes:
         raise DataError("holds no note; name a file or a folder of notes", path=options.notes)
     told = list(frame.progress(_explain_notes(notes, find, options), "notes", quiet=options.quiet, total=len(notes)))

@@ -39,7 +39,6 @@ from chaffinch.jobs.release import Tick, dry_run, run_release
 from chaffinch.jobs.run import Interrupted
 from chaffinch.jobs.stream import check_stream, release_to_bytes
 from chaffinch.jobs.work import RULES, DetectorSpec
-from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.formats import ReadOptions
 from chaffinch.text.formats.base import atomic_output, write_text
 
@@ -222,8 +221,7 @@ def _plan(options: RunOptions, target: Path, find: HybridDetector, spec: Detecto
     )  # fmt: skip
     pattern, table = frame.read_group_by(options.group_by)
     key = None if options.vault is None and options.key_file is None else key_of(options.key_file)
-    columns = ColumnChoice(tuple(options.text_column), options.id_column, options.patient_column)
-    reading = ReadOptions(max_chars=options.max_chars, columns=columns)
+    reading = ReadOptions(max_chars=options.max_chars, columns=frame.columns_of(options))
     content = sys.stdin.buffer.read() if _is_stream(options.notes) else None
     job = plan(
         NotesInput(options.notes, options.from_, reading, content, options.follow),

@@ -13,7 +13,6 @@ from chaffinch.deid import keys
 from chaffinch.deid.policy import Policy
 from chaffinch.errors import ConfigError, WithheldError
 from chaffinch.jobs.work import DetectorSpec
-from chaffinch.text.columns import ColumnChoice
 
 if TYPE_CHECKING:
     from chaffinch.cli.deid.run import RunOptions
@@ -48,7 +47,7 @@ def run_on_spark(options: RunOptions, spec: DetectorSpec) -> None:
     job = TableRelease(
         options.notes,
         options.output,
-        ColumnChoice(tuple(options.text_column), options.id_column, options.patient_column),
+        frame.columns_of(options),
         Policy.read(options.policy),
         spec,
         None if options.secret_file is None else SecretFile.of(options.secret_file),

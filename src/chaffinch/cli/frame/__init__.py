@@ -22,6 +22,7 @@ from chaffinch.cli.frame.options import (
     TagNames,
     TextColumns,
     Workers,
+    columns_of,
     count_workers,
     documents_of,
     file_of,
@@ -29,6 +30,7 @@ from chaffinch.cli.frame.options import (
     note_cut,
     path_of,
     read_group_by,
+    read_grouped,
     split_of,
 )
 from chaffinch.cli.frame.output import (
@@ -45,7 +47,7 @@ from chaffinch.cli.frame.output import (
 __all__ = [
     "DEFAULT_MAX_CHARS", "CheckedCommand", "Config", "Documents", "From", "GroupBy", "IdColumn", "Json", "Layer",
     "Lines", "MaxChars", "NewLayer", "Out", "Overwrite", "PatientColumn", "Quiet", "StoppedEarly", "TagNames",
-    "TextColumns", "Workers", "check_page", "count_workers", "documents_of", "emit", "facts_table", "file_of",
-    "live_line", "name_unwritable", "names_of_tags", "note", "note_cut", "path_of", "progress", "read_group_by",
-    "split_of", "table_of", "takes",
+    "TextColumns", "Workers", "check_page", "columns_of", "count_workers", "documents_of", "emit", "facts_table",
+    "file_of", "live_line", "name_unwritable", "names_of_tags", "note", "note_cut", "path_of", "progress",
+    "read_group_by", "read_grouped", "split_of", "table_of", "takes",
 ]  # fmt: skip

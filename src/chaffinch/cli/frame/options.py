@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import typer
 
 from chaffinch.cli.frame.config_file import ConfigFile
 from chaffinch.cli.frame.output import note
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.text import MAX_CHARS
+from chaffinch.text import MAX_CHARS, Corpus
+from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.document import Splitter
+from chaffinch.text.formats import read
 from chaffinch.text.formats.base import AUTO_SENTENCES, ReadOptions
 
 # A plain file name with a suffix: as a regular expression it would match almost no id, so it is a file that is missing.
@@ -102,6 +105,35 @@ def read_group_by(value: str | None) -> tuple[str | None, dict[str, str] | None]
     if not groups:
         raise ConfigError(f"--group-by {value}: the file has no line; write lines of: id, tab, patient")
     return None, groups
+
+
+class ColumnOptions(Protocol):
+    """The options by which a verb names the columns of a table."""
+
+    @property
+    def text_column(self) -> Sequence[str]:
+        """Return the values of --text-column."""
+
+    @property
+    def id_column(self) -> str | None:
+        """Return the value of --id-column."""
+
+    @property
+    def patient_column(self) -> str | None:
+        """Return the value of --patient-column."""
+
+
+def columns_of(options: ColumnOptions) -> ColumnChoice:
+    """Return the columns that --text-column, --id-column and --patient-column name."""
+    return ColumnChoice(tuple(options.text_column), options.id_column, options.patient_column)
+
+
+def read_grouped(
+    source: Path, form: str | None, how: ReadOptions, group_by: str | None, *, must_group: bool = True
+) -> Corpus:
+    """Return an input's documents with the patients of --group-by, read on each iteration; ConfigError or DataError."""
+    pattern, table = read_group_by(group_by)
+    return read(source, format=form, how=how, group=pattern, groups=table, must_group=must_group)
 
 
 def documents_of(value: str | None) -> str:

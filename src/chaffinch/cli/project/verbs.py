@@ -17,7 +17,7 @@ from chaffinch.cli import frame
 from chaffinch.cli.frame.results import ProjectResult
 from chaffinch.deid.keys import Secret
 from chaffinch.errors import ConfigError
-from chaffinch.text.formats import ReadOptions, read
+from chaffinch.text.formats import ReadOptions
 from chaffinch.text.formats.base import atomic_output
 from chaffinch.web.review import importing, judging, lifecycle, releasing
 from chaffinch.web.review.demo import steward_of
@@ -127,8 +127,7 @@ def import_command(
     """
     if layer is not None and run is not None:
         raise ConfigError("--layer and --run both say where suggestions come from; give one of them")
-    pattern, table = frame.read_group_by(group_by)
-    corpus = read(notes, format=from_, how=ReadOptions(max_chars=max_chars), group=pattern, groups=table)
+    corpus = frame.read_grouped(notes, from_, ReadOptions(max_chars=max_chars), group_by)
     documents = frame.progress(corpus, "notes", quiet=quiet)
     with _open(folder, key_file) as project:
         if run is not None:

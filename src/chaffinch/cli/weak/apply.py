@@ -14,7 +14,7 @@ from chaffinch.cli import frame
 from chaffinch.cli.weak.results import ApplyResult, VoteCounts
 from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.text.columns import ColumnChoice
-from chaffinch.text.formats import Losses, ReadOptions, by_name, output_format, read, write
+from chaffinch.text.formats import Losses, ReadOptions, by_name, output_format, write
 from chaffinch.weak.apply import Applied, ApplyReport, Tally, apply
 from chaffinch.weak.journal import Journal, is_slow, remember_answers, sources_digest
 from chaffinch.weak.sources import Source, describe_source, layer_of, load_sources
@@ -66,8 +66,7 @@ def apply_command(
     how = ReadOptions(
         split=frame.split_of(lines), max_chars=max_chars, columns=columns, documents=frame.documents_of(documents)
     )  # fmt: skip
-    pattern, table = frame.read_group_by(group_by)
-    corpus = read(notes, format=from_, how=how, group=pattern, groups=table)
+    corpus = frame.read_grouped(notes, from_, how, group_by)
     with _journal(found, sources, output, resume=resume, quiet=quiet) as journal, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a source's warning may quote the document
         asked = found if journal is None else remember_answers(found, journal)
