@@ -39,7 +39,7 @@ class AdaptOptions:
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")]
     gold: Annotated[
         Path | None,
-        typer.Option(metavar="REVIEWED", help="Notes with every identifier marked, or a review project with such."),
+        typer.Option(metavar="REVIEWED", help="Notes with every identifier marked, or a review project."),
     ] = None
     key_file: Annotated[
         Path | None, typer.Option(help="Key of the review project; else that of project.toml or the environment.")
