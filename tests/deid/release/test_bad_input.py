@@ -166,7 +166,7 @@ def test_a_missing_or_poor_secret_is_refused_before_any_note_is_read(
         (["notes", "-o", "out", "--group-by", "bytes"], 3, "id, tab, patient"),
         (["notes", "-o", "out", "--policy", "bytes"], 2, "cannot be read"),
         (["notes", "-o", "out", "--recall", "0.99"], 2, "rules have none"),
-        (["notes", "-o", "full"], 3, "not empty; choose a new or empty folder"),
+        (["notes", "-o", "full"], 3, "is a folder that is not empty; choose another output"),
     ],
 )
 def test_what_cannot_work_is_refused_at_once_with_its_name_and_the_remedy(
