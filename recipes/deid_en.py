@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 
 import chaffinch
-from chaffinch.deid.detect.context import ContextVoice
 from chaffinch.deid.detect.model import Model, load
 from chaffinch.deid.detect.recall_dial import WEIGHT
+from chaffinch.deid.detect.voices.context import ContextVoice
 from chaffinch.deid.detect.word_lists import word_lists
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.patterns import find as patterns

@@ -1,8 +1,9 @@
 """Score the voices of a detector's model one by one, in pairs and all together, token by token.
 
 A voice is a tagger or the contextual reader; rules count for none of them. Several taggers give their mean, as the
-detector takes it, and the reader joins them as in `deid.detect.context`. Each set of voices is scored at the thresholds
-that flag given shares of the identifier words of these very notes: the figures compare voices, they promise nothing.
+detector takes it, and the reader joins them as in `deid.detect.voices.context`. Each set of voices is scored at the
+thresholds that flag given shares of the identifier words of these very notes: the figures compare voices
+and promise nothing.
 N tokens of all notes.
 """
 
@@ -19,9 +20,9 @@ from benchmarks.deid.scores import written
 from benchmarks.hmmdp.scores import covered
 from chaffinch import Document, Span
 from chaffinch.deid.detect import token_scores
-from chaffinch.deid.detect.context import join
 from chaffinch.deid.detect.detector import HybridDetector
 from chaffinch.deid.detect.model import Model
+from chaffinch.deid.detect.voices.context import join
 from chaffinch.kernels import Floats
 from chaffinch.text import Soft
 

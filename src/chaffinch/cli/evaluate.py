@@ -21,6 +21,9 @@ Found = TypeVar("Found")
 Gold = Annotated[Path, typer.Argument(metavar="GOLD", help="The right answers, in any readable format.")]
 Schemes = Annotated[list[str], typer.Option("--scheme", help=f"{', '.join(SCHEMES)}; may be given several times.")]
 GoldLayer = Annotated[str | None, typer.Option("--layer", help="Layer of GOLD; default: gold, or the only one.")]
+Categories = Annotated[
+    bool, typer.Option("--categories", help="Score categories of identifiers: NAME in place of DOCTOR and PATIENT.")
+]
 Seed = Annotated[int, typer.Option(help="Seed of the drawn intervals.")]
 
 _ONE_DOCUMENT = (
@@ -44,10 +47,7 @@ def evaluate_command(
             help="Score a label of PRED as this label of GOLD; O leaves it out. Several times.",
         ),
     ] = [],  # noqa: B006  (typer copies it)
-    categories: Annotated[
-        bool,
-        typer.Option("--categories", help="Score categories of identifiers: NAME in place of DOCTOR and PATIENT."),
-    ] = False,
+    categories: Categories = False,
     from_: Annotated[str | None, typer.Option("--from", help="Format of GOLD.")] = None,
     pred_from: Annotated[str | None, typer.Option(help="Format of PRED.")] = None,
     documents: frame.Documents = None,

@@ -143,7 +143,7 @@ def _check_taken(job: ReleaseJob, ledger: Ledger, *, overwrite: bool) -> None:
 
 
 def _check_paths(job: ReleaseJob, *, resume: bool, overwrite: bool) -> None:
-    """Raise an error, before any work, if an output path is a link, is taken, or has no parent folder."""
+    """Raise ConfigError or DataError if an output is a link, is taken and has no stopped run, or lacks a parent."""
     if job.output.is_symlink():
         raise ConfigError(f"{job.output} is a symbolic link; name the path that it leads to")
     for path in (job.work, job.private_part, job.manifest, *filter(None, [job.vault.path, job.vault.part])):

@@ -25,7 +25,7 @@ class CountCells:
     @classmethod
     def of(cls, m: int, C: int) -> CountCells:
         """Return the cells of m occurrences and C labels."""
-        counts, after, sizes = _numbered_cells(1 << m.bit_length(), C)
+        counts, after, sizes = _number_cells(1 << m.bit_length(), C)
         kept = counts[:, : sizes[m]]
         last = m - kept.sum(axis=0, keepdims=True)
         return cls(np.concatenate([kept, last]), after[:, : sizes[m - 1]], sizes[: m + 1])
@@ -88,7 +88,7 @@ def _add_logs(rows: Floats) -> Floats:
 
 
 @lru_cache(maxsize=16)  # a few MB each at most; the numbers of occurrences are rounded up, so that few sizes occur
-def _numbered_cells(m: int, C: int) -> tuple[Ints, Ints, Ints]:
+def _number_cells(m: int, C: int) -> tuple[Ints, Ints, Ints]:
     """Return (C - 1, Y) the counts of all cells with a total of at most m, the cells after each, and sizes by total."""
     counts, left = np.zeros((0, 1), np.int64), np.full(1, m)
     for _ in range(C - 1):

@@ -267,7 +267,10 @@ def from_bundle(name: str, strings: Mapping[str, tuple[str, ...]]) -> Pack:
 
 
 def build_pack(folder: Path, files: Mapping[str, str]) -> Pack:
-    """Build the pack of these files, name to text; ConfigError, which names the folder, if they are not valid."""
+    """Build the pack of files, name to text, named as their folder; ConfigError if one is missing or not valid."""
+    missing = {SETTINGS, COMMON} - files.keys()
+    if missing:
+        raise ConfigError(f"{folder}: {min(missing)} is missing; every language has it")
     settings = _settings(folder / SETTINGS, files[SETTINGS])
     names = [[fold(name) for name in month] for month in settings.months]
     unknown = files.keys() - {SETTINGS, COMMON, *(f"lexicon-{name}.txt" for name in LEXICA)}

@@ -92,11 +92,11 @@ def candidates(doc: Document, schema: Schema, *, layer: str | None = None) -> li
     return [candidate for scene in scenes(doc, schema, layer=layer) for candidate in scene.candidates]
 
 
-def shared_sentence(doc: Document, spans: Iterable[Span]) -> SentencePlace | None:
+def sentence_of_both(doc: Document, spans: Iterable[Span]) -> SentencePlace | None:
     """Return the sentence in which all spans start; None if there is none.
 
     >>> doc = Document.make("It rains. A sits in B.")
-    >>> shared_sentence(doc, [Span(10, 11, "Protein"), Span(20, 21, "Location")])
+    >>> sentence_of_both(doc, [Span(10, 11, "Protein"), Span(20, 21, "Location")])
     SentencePlace(number=2, start=10, end=22)
     """
     mentions = [locate(doc, [span]) for span in spans]

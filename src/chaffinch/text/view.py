@@ -93,7 +93,7 @@ class View:
     ends: NDArray[np.int64]  # (N,)
 
     def back(self, start: int, end: int) -> tuple[int, int]:
-        """Return the original offsets of a stretch [start, end) of the view, which must not be empty."""
+        """Return the original offsets of a stretch [start, end) of the view; an empty one is not checked for."""
         return int(self.starts[start]), int(self.ends[end - 1])
 
     def forth(self, offsets: NDArray[np.integer]) -> NDArray[np.int64]:

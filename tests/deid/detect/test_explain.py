@@ -10,10 +10,10 @@ import pytest
 
 import chaffinch as cf
 from chaffinch.deid.detect.admission import KnownIdentifiers
-from chaffinch.deid.detect.context import ContextVoice
 from chaffinch.deid.detect.detector import HybridDetector, detector
 from chaffinch.deid.detect.explain import explain
 from chaffinch.deid.detect.model import Model, load
+from chaffinch.deid.detect.voices.context import ContextVoice
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document
 from chaffinch.text.explanation import Explanation, Voice

@@ -11,10 +11,10 @@ import pytest
 
 from chaffinch.cli import main
 from chaffinch.deid.detect import cues
-from chaffinch.deid.detect.context import ContextVoice
 from chaffinch.deid.detect.detector import detector
 from chaffinch.deid.detect.model import Model, load
 from chaffinch.deid.detect.token_scores import token_flags
+from chaffinch.deid.detect.voices.context import ContextVoice
 from chaffinch.deid.detect.word_lists import word_lists
 from chaffinch.deid.patterns.find import find
 from chaffinch.deid.synth import notes as synth

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from chaffinch.deid.detect.model import Model
-from chaffinch.deid.detect.stacking import count_features
 from chaffinch.deid.detect.token_scores import Flags
+from chaffinch.deid.detect.voices.stacking import count_features
 from chaffinch.deid.training.stacking import StackLesson, StackSample, _Net, fit_stack, stack_sample
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels.lattice import Floats
@@ -30,7 +30,7 @@ def loss(odds: Floats, gold: Flags) -> float:
 
 def test_what_was_learnt_holds_on_other_tokens() -> None:
     stack, other = fit_stack([drawn(0), drawn(1)], LABELS, 2), drawn(2)
-    before, after = (loss(other.rows[:, 0] + more, other.gold) for more in (0.0, stack.added(other.rows)))
+    before, after = (loss(other.rows[:, 0] + more, other.gold) for more in (0.0, stack.log_odds(other.rows)))
     truth = loss(other.rows[:, 0] + 3 * np.maximum(other.rows[:, 5], 0) - 1.5, other.gold)
     assert after - truth < 0.5 * (before - truth)
 
@@ -43,7 +43,7 @@ def test_the_nets_are_averaged() -> None:
     first = both.outer.copy()
     first[4:] = 0
     alone = np.maximum((rows - both.centre) / both.scale @ both.inner + both.bias, 0) @ (2 * first)
-    np.testing.assert_allclose(alone + single.offset, single.added(rows))
+    np.testing.assert_allclose(alone + single.offset, single.log_odds(rows))
     assert both.inner.shape == (SIZE, 8)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from chaffinch.checks import nearest
-from chaffinch.cli.frame.deferred import DeferredCommand, DeferredGroup, deferred_app
+from chaffinch.cli.frame.deferred import DeferredCommand, DeferredGroup, defer_app
 from chaffinch.errors import ConfigError
 
 _ABOUT = "Take identifiers out of notes. `chaffinch deid IN -o OUT` is short for `deid run`."
@@ -59,6 +59,6 @@ class _OrRun(DeferredGroup):
         return super().invoke(ctx)
 
 
-deid_app = deferred_app(_ABOUT, _OrRun)
-secret_app = deferred_app("The secret of surrogates and date shifts.", _SecretGroup, no_args_is_help=True)
+deid_app = defer_app(_ABOUT, _OrRun)
+secret_app = defer_app("The secret of surrogates and date shifts.", _SecretGroup, no_args_is_help=True)
 deid_app.add_typer(secret_app, name="secret", short_help="Make and rotate secrets.")

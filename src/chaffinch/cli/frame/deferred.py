@@ -34,7 +34,7 @@ class DeferredGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-def deferred_app(about: str, group: type[DeferredGroup], **settings: Any) -> typer.Typer:
+def defer_app(about: str, group: type[DeferredGroup], **settings: Any) -> typer.Typer:
     """Return an app that lists the deferred commands of a group, and imports the one that is called."""
     app = typer.Typer(help=about, cls=group, rich_markup_mode=None, **settings)
     for name, command in group.deferred.items():

@@ -50,6 +50,20 @@ def _root(context: typer.Context) -> None:
         sys.stdout.write(context.get_help() + "\n")
 
 
+Views = Annotated[
+    list[str] | None,
+    typer.Option(metavar="|".join(VIEWS), help="Features of a candidate; several times; default: all but contexts."),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="With joint: a setting of the phrase HMM, pairing, labels, or published=phrase|pos|token 1|token 2.",
+    ),
+]
+
+
 @relate_app.command("train", short_help="Learn an extractor from documents with relations.")
 def train_command(
     source: Source,
@@ -57,12 +71,7 @@ def train_command(
     relation: Name,
     role: Roles,
     symmetric: Symmetric = False,
-    view: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="|".join(VIEWS), help="Features of a candidate; several times; default: all but contexts."
-        ),
-    ] = None,
+    view: Views = None,
     mode: Annotated[
         str,
         typer.Option(
@@ -90,14 +99,7 @@ def train_command(
         typer.Option(min=1, help="Keep words that this many documents use; default 2, below 500 documents 1."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="With joint: a setting of the phrase HMM, pairing, labels, or published=phrase|pos|token 1|token 2.",
-        ),
-    ] = None,
+    set_: Settings = None,
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
     json: frame.Json = False,
     quiet: frame.Quiet = False,

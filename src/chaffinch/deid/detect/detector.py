@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from chaffinch.deid.detect import context, cues, repeats
+from chaffinch.deid.detect import cues, repeats
 from chaffinch.deid.detect import recall_dial as dial
 from chaffinch.deid.detect import token_scores as detect_soft
 from chaffinch.deid.detect.admission import KnownIdentifiers
@@ -26,6 +26,7 @@ from chaffinch.deid.detect.merge import is_code, merge_by_rank, overlaps_any, tr
 from chaffinch.deid.detect.model import Model, load, upper_if_caseless
 from chaffinch.deid.detect.recall_dial import DialSample
 from chaffinch.deid.detect.token_scores import Claim, Flags, TokenIndex
+from chaffinch.deid.detect.voices import context
 from chaffinch.deid.detect.word_lists import WordLists, word_lists
 from chaffinch.deid.kinds import KINDS, handling_of, kind_of
 from chaffinch.deid.patterns import find as patterns
@@ -165,8 +166,8 @@ class HybridDetector:
         """Detect by rules, lists and models; return the documents with cues, spans, soft labels and classes."""
         index, soft, decoded = self.score_tokens(docs)
         flags = self._flags(index, soft)
-        modelled = self._modelled_spans(index, soft, flags, decoded) if self.model.taggers else decoded
-        patterned = self._heeded_spans(index, flags)
+        modelled = self._spans_of_model(index, soft, flags, decoded) if self.model.taggers else decoded
+        patterned = self._select_heeded(index, flags)
         found = []
         for doc, ruled, others in zip(docs, patterned, modelled, strict=True):
             ranks = [self.certain_spans(doc), *self._rank_spans(doc, ruled, others)]
@@ -210,7 +211,7 @@ class HybridDetector:
         """Return by document the spans of patterns; none with `rules=False`."""
         return [list(doc.layers[patterns.LAYER]) if self.model.rules else [] for doc in index.docs]
 
-    def _heeded_spans(self, index: TokenIndex, flags: Flags) -> list[list[Span]]:
+    def _select_heeded(self, index: TokenIndex, flags: Flags) -> list[list[Span]]:
         """Return by document the pattern spans that hold a flagged token or always count."""
         spans = self._pattern_spans(index)
         firsts, ends = index.runs(spans)
@@ -272,7 +273,7 @@ class HybridDetector:
         levels = levels[types] if len(levels) else np.ones(len(types))
         return (chances >= levels) & self._not_protected(index, chances)
 
-    def _modelled_spans(
+    def _spans_of_model(
         self, index: TokenIndex, soft: Soft, flags: Flags, decoded: Sequence[Sequence[Span]]
     ) -> list[list[Span]]:
         """Return by document decoded spans that hold a flagged token, and runs of the other flagged tokens."""

@@ -11,9 +11,9 @@ import numpy as np
 
 from chaffinch import bundle
 from chaffinch.bundle import Bundle, Manifest, State
-from chaffinch.deid.detect.context import ContextVoice
 from chaffinch.deid.detect.recall_dial import Dial
-from chaffinch.deid.detect.stacking import Stack
+from chaffinch.deid.detect.voices.context import ContextVoice
+from chaffinch.deid.detect.voices.stacking import Stack
 from chaffinch.models import registry as methods
 from chaffinch.models.alignment import model as alignment
 from chaffinch.models.tagger import Step, Tagger

@@ -237,7 +237,7 @@ def shape_char(char: str, drawn: str) -> str:
 
 @lru_cache(maxsize=512)
 def letter_map(secret: Secret, patient: str) -> Mapping[str, str]:
-    """Return the permutation of the alphabet that replaces initials in this patient's names, uniformly drawn."""
+    """Return the permutation of a to z, in lower case, that replaces initials in this patient's names, drawn evenly."""
     left = list(string.ascii_lowercase)
     value = secret.number(math.factorial(len(left)), "surrogate", patient, "letters")
     letters = {}

@@ -106,7 +106,7 @@ def learn(
     learnt from every time, and the final taggers learn from all documents. To measure on names that no list has, pass
     `word_lists(hidden=names_in(test))` as `lists`, here and to the detector.
     """
-    trainer = _Trainer.of(_seeded(lesson, seed), tell, lists or word_lists())
+    trainer = _Trainer.of(_with_seed(lesson, seed), tell, lists or word_lists())
     ready = trainer.prepare(training)
     several = len({doc.meta.get(SOURCE) for doc in ready}) > 1
     setting = {_source(doc, several) for doc in ready if _sets_dial(doc)}
@@ -127,7 +127,7 @@ def train_taggers(
     training: Sequence[Document], *, seed: int = 0, lesson: DetectorLesson | None = None, lists: WordLists | None = None
 ) -> Model:
     """Train a model without a dial on documents whose layer "gold", or only layer, holds the identifiers."""
-    trainer = _Trainer.of(_seeded(lesson, seed), None, lists or word_lists())
+    trainer = _Trainer.of(_with_seed(lesson, seed), None, lists or word_lists())
     return trainer.train(trainer.prepare(training))
 
 
@@ -215,7 +215,7 @@ def _with_capitals(docs: Iterable[Document]) -> Iterator[Document]:
             yield replace(doc, id=again, group=doc.patient, text=text, meta={**doc.meta, DIAL: False})
 
 
-def _seeded(lesson: DetectorLesson | None, seed: int) -> DetectorLesson:
+def _with_seed(lesson: DetectorLesson | None, seed: int) -> DetectorLesson:
     """Return the lesson, by default the English one, with `seed` in each of its configs."""
     plan = lesson or DetectorLesson()
     return replace(plan, configs=tuple(replace(config, seed=seed) for config in plan.configs))

@@ -1,4 +1,4 @@
-"""Training of the second stage over taggers (`deid.detect.stacking`) on notes that the taggers did not learn from.
+"""Training of the second stage over taggers (`deid.detect.voices.stacking`) on notes that they did not learn from.
 
     notes by source  →  taggers of the other folds read each fold  →  doubtful tokens  →  a net with one hidden layer
 
@@ -15,8 +15,8 @@ import numpy as np
 from chaffinch.checks import check_fractions, check_wholes
 from chaffinch.deid.detect import cues, token_scores
 from chaffinch.deid.detect.model import Model, upper_if_caseless
-from chaffinch.deid.detect.stacking import Stack, doubtful_tokens
 from chaffinch.deid.detect.token_scores import Flags, TokenIndex
+from chaffinch.deid.detect.voices.stacking import Stack, doubtful_tokens
 from chaffinch.deid.detect.word_lists import WordLists, word_lists
 from chaffinch.deid.training.learn import GOLD
 from chaffinch.errors import DataError

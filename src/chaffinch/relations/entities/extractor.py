@@ -15,7 +15,7 @@ from chaffinch.bundle import Manifest
 from chaffinch.errors import DataError
 from chaffinch.kernels.lattice import Bools, Floats
 from chaffinch.models.phrasehmm.segments import Representation
-from chaffinch.relations.candidates import Candidate, SentencePlace, shared_sentence
+from chaffinch.relations.candidates import Candidate, SentencePlace, sentence_of_both
 from chaffinch.relations.config import Extraction
 from chaffinch.relations.entities.frames_of import read_candidates
 from chaffinch.relations.entities.logistic import LogisticWeights, PairCalibration
@@ -42,7 +42,7 @@ class Reason(NamedTuple):
 
 def sentence_with(doc: Document, spans: Iterable[Span]) -> SentencePlace:
     """Return the sentence in which all spans start; DataError if there is none."""
-    found = shared_sentence(doc, spans)
+    found = sentence_of_both(doc, spans)
     if found is None:
         raise DataError(f"{doc.id}: no sentence has all arguments of this relation; they must be in one sentence")
     return found

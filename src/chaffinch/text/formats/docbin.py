@@ -163,11 +163,11 @@ def _record(doc: Any, layer: str) -> dict[str, Any]:
     if data.get(_GIVEN, True):
         record["tokens"] = [[token.idx, token.idx + len(token)] for token in doc if not token.text.isspace()]
         if doc.has_annotation("SENT_START"):
-            record["sentences"] = list(filter(None, map(_trimmed, doc.sents)))
+            record["sentences"] = list(filter(None, map(_trim, doc.sents)))
     return record
 
 
-def _trimmed(sentence: Any) -> list[int] | None:
+def _trim(sentence: Any) -> list[int] | None:
     """Return where the words of a sentence begin and end; None if it has none."""
     words = [token for token in sentence if not token.text.isspace()]
     return [words[0].idx, words[-1].idx + len(words[-1])] if words else None

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from chaffinch import deid
 from chaffinch.deid.detect import cues
-from chaffinch.deid.detect.context import ContextVoice, decode, join
 from chaffinch.deid.detect.detector import LAYER, detector, with_dial
 from chaffinch.deid.detect.model import Model, load
 from chaffinch.deid.detect.token_scores import TokenIndex
+from chaffinch.deid.detect.voices.context import ContextVoice, decode, join
 from chaffinch.errors import ConfigError, ModelError
 from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.reader.config import Reader

@@ -60,13 +60,13 @@ class Stack:
         if not len(tokens):
             return soft
         before = 1.0 - soft.values[tokens, 0]
-        after = 1.0 / (1.0 + np.exp(-rows[:, 0] - self.added(rows)))
+        after = 1.0 / (1.0 + np.exp(-rows[:, 0] - self.log_odds(rows)))
         values = soft.values.copy()
         values[tokens, 1:] *= (after / before)[:, None]
         values[tokens, 0] = 1.0 - after
         return Soft(soft.labels, values)
 
-    def added(self, rows: Floats) -> Floats:
+    def log_odds(self, rows: Floats) -> Floats:
         """Return (D,) what to add to the mean log-odds of tokens with these features (D, F)."""
         hidden = np.maximum((rows - self.centre) / self.scale @ self.inner + self.bias, 0.0)
         return np.asarray(hidden @ self.outer + self.offset)

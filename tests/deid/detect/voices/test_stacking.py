@@ -10,8 +10,8 @@ import pytest
 
 from chaffinch.deid.detect.detector import HybridDetector
 from chaffinch.deid.detect.model import Model, load
-from chaffinch.deid.detect.stacking import LEAST, MOST, Stack, count_features, doubtful_tokens
 from chaffinch.deid.detect.token_scores import TokenIndex, mean
+from chaffinch.deid.detect.voices.stacking import LEAST, MOST, Stack, count_features, doubtful_tokens
 from chaffinch.errors import ModelError
 from chaffinch.text import Document, Soft
 
