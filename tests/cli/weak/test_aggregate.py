@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +29,7 @@ def votes(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small embedder in place of the packaged one, and few epochs."""
-    monkeypatch.setattr(embed.Embedder, "load", lambda: embedder)
+    monkeypatch.setattr(embed.Embedder, "load", lambda path=None: embedder)
     monkeypatch.setattr(
         Aggregator, "settings",
         lambda self, seed=0: CHMM(epochs=2, rate=0.05) if self.name == "chmm" else self.config(),
@@ -99,7 +101,42 @@ def test_what_cannot_be_is_refused(votes: Path, tmp_path: Path, capsys: pytest.C
         (["-o", str(out), "--method", "union", "--model", "m.cfm"], "leave one of them out"),
         (["-o", str(out), "--model", "m.cfm", "--only", "a"], "is trained already; leave out --only"),
         (["-o", str(out), "--model", "m.cfm", "--save", "n.cfm"], "is trained already; leave out --save"),
+        (["-o", str(out), "--model", "m.cfm", "--set", "passes=2"], "is trained already; leave out --set"),
+        (["-o", str(out), "--set", "published=true"], "multihmm has no published settings, chmm has"),
+        (["-o", str(out), "--method", "chmm", "--set", "published=yes"], "must be true or false, got 'yes'"),
+        (
+            ["-o", str(out), "--method", "chmm", "--set", "epoch=2"],
+            "chmm has no setting 'epoch'; did you mean 'epochs'",
+        ),
+        (["-o", str(out), "--encoder", str(tmp_path)], "--encoder is for --method chmm, and multihmm reads no words"),
     ):
         assert main(["weak", "aggregate", str(votes), *arguments]) == 2
         assert words in capsys.readouterr().err
         assert not out.exists()
+
+
+def test_settings_reach_the_aggregator_and_published_ones_are_those_of_the_publication(
+    votes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def load(path: Path | None = None) -> Any:
+        asked.append(path)
+        return embedder
+
+    monkeypatch.setattr(embed.Embedder, "load", load)
+    model, folder = tmp_path / "m.cfm", tmp_path / "encoder"
+    run = ["weak", "aggregate", str(votes), "-q", "--encoder", str(folder)]
+    chosen = ["--method", "chmm", "--set", "published=true", "--set", "epochs=1", "--set", "batch=4"]
+    assert main([*run, "-o", str(tmp_path / "1.jsonl"), *chosen, "--save", str(model)]) == 0
+    held = bundle.load(model).manifest.config
+    expected = asdict(replace(CHMM.published(), epochs=1, batch=4))
+    assert {key: held[key] for key in expected} == {**expected, "reliable": held["reliable"]}
+    assert asked == [folder]
+    assert main([*run, "-o", str(tmp_path / "2.jsonl"), "--model", str(model)]) == 0
+    assert asked == [folder, folder]
+    assert (tmp_path / "1.jsonl").read_bytes() == (tmp_path / "2.jsonl").read_bytes()
+    assert (
+        main(["weak", "aggregate", str(votes), "-q", "-o", str(tmp_path / "3.jsonl"), "--save", f"{model}2.cfm"]) == 0
+    )
+    assert main([*run, "-o", str(tmp_path / "4.jsonl"), "--model", f"{model}2.cfm"]) == 2

@@ -89,11 +89,12 @@ def test_the_published_single_stage_learns_the_notes(
     ("changed", "said"),
     [
         ({"classify": "tokens"}, "use stages=2, calibrate=False"),
+        ({"classify": "tokens", "stages": 2, "calibrate": False, "scheme": "IOBES"}, "use scheme='IOB2'"),
         ({"features": "published"}, "use documents=False, dropout=0"),
         ({"objective": "lbfgs"}, "use stages=1, features='published', edge_features=True, calibrate=False"),
     ],
 )
-def test_settings_of_the_publication_need_one_another(changed: dict[str, str], said: str) -> None:
+def test_settings_of_the_publication_need_one_another(changed: dict[str, object], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         replace(CONFIGS["pa"], **changed)  # type: ignore[arg-type]
 

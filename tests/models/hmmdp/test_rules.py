@@ -89,13 +89,13 @@ def test_a_label_has_one_category() -> None:
 
 
 def test_a_label_without_a_category_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"label 'TOWN' has no category; name one in `categories`"):
+    with pytest.raises(ConfigError, match="a label has no category; name one for every label in `categories`"):
         RULES.category("TOWN")
     with pytest.raises(ConfigError, match="a rule puts TOWN under WHERE; its category is none"):
         Rules(CATEGORIES, (TagRule("WHERE", "TOWN"),))
     with pytest.raises(ConfigError, match="a rule puts DATE under NAME; its category is WHEN"):
         Rules(CATEGORIES, (TagRule("NAME", "DATE"),))
-    with pytest.raises(ConfigError, match=r"label '[A-Z]+' has no category"):
+    with pytest.raises(ConfigError, match="a label has no category"):
         train(notes(4), HMMDP.submitted(RULES))
 
 

@@ -565,9 +565,19 @@ def test_what_does_not_fit_is_refused() -> None:
         {"offset": False},
         {"silence": "loud"},
         {"batch": 0},
-        {"rank": 0},
+        {"rank": -1},
         {"rate": -1.0},
         {"seed": -1},
     ):
         with pytest.raises(ConfigError):
             CHMM(**wrong)
+
+
+def test_a_bottleneck_comes_with_many_confusions_and_never_where_it_is_switched_off() -> None:
+    rng = np.random.default_rng(0)
+    many = chmm_net.FEW + 1
+    assert "narrow" in chmm_net.initial_weights(4, 9, many, None, rng, zero=False)
+    assert "narrow" not in chmm_net.initial_weights(4, 9, chmm_net.FEW, None, rng, zero=False)
+    plain = chmm_net.initial_weights(4, 9, many, CHMM.published().rank, rng, zero=False)
+    assert "narrow" not in plain
+    assert plain["votes"].shape == (4, many)

@@ -15,12 +15,16 @@ from chaffinch.cli.train import inputs
 from chaffinch.cli.train.progress import live_line
 from chaffinch.cli.weak.results import AggregateResult
 from chaffinch.cli.weak.votes import (
+    EncoderFolder,
     Only,
+    Set,
     Votes,
     abort_on_sigint,
     choose_by_name,
+    load_embedder,
     method_of,
     read_votes,
+    settings_of,
     warn_about_silent_sources,
 )
 from chaffinch.errors import ConfigError
@@ -60,6 +64,8 @@ class AggregateOptions:
     method: Annotated[
         str | None, typer.Option(help=f"{', '.join(BY_NAME)}; default: {DEFAULT}, or that of the model.")
     ] = None
+    settings: Set = None
+    encoder: EncoderFolder = None
     only: Only = None
     new_layer: frame.NewLayer = LAYER
     save_as: Annotated[
@@ -114,10 +120,12 @@ def _aggregate(
     quiet = options.quiet
     with warn_about_silent_sources(quiet=quiet), abort_on_sigint(), live_line(quiet=quiet) as show:
         if options.model is None:
-            settings = method_of(options.method or DEFAULT).settings()
-            fitted = fit(docs, settings, fit_on=other, sources=sources, watcher=Watcher(show))
+            aggregator = method_of(options.method or DEFAULT)
+            settings = settings_of(aggregator, options.settings or ())
+            embedder = load_embedder(options.encoder, aggregator)
+            fitted = fit(docs, settings, fit_on=other, sources=sources, watcher=Watcher(show), embedder=embedder)
         else:
-            fitted = _load(options.model, options.method)
+            fitted = _load(options.model, options.method, options.encoder)
         if options.only is None:
             check_votes(fitted, docs)
         out = fitted(docs, layer)
@@ -137,7 +145,7 @@ def _check(options: AggregateOptions) -> Format:
             f"a model file holds what {' or '.join(LEARNING)} learnt, and --method {options.method} learns nothing; "
             "leave one of them out"
         )
-    given = {"--save": options.save_as, "--only": options.only, "--fit": options.fit_on}
+    given = {"--save": options.save_as, "--only": options.only, "--fit": options.fit_on, "--set": options.settings}
     wrong = [name for name, value in given.items() if value is not None]
     if options.model is not None and wrong:
         raise ConfigError(f"--model {options.model.name} is trained already; leave out {wrong[0]}")
@@ -146,10 +154,13 @@ def _check(options: AggregateOptions) -> Format:
     return output_format(options.output, options.to)
 
 
-def _load(path: Path, method: str | None) -> FittedAggregator:
-    """Load a saved aggregator; raise ConfigError if `method` names another."""
-    fitted = load(path)
-    kind = aggregator_of(fitted.config).name
+def _load(path: Path, method: str | None, encoder: Path | None) -> FittedAggregator:
+    """Load a saved aggregator, with its encoder if it is not the packaged one; ConfigError if `method` is another."""
+    fitted = load(path, embedder=load_embedder(encoder, BY_NAME["chmm"]))
+    aggregator = aggregator_of(fitted.config)
+    kind = aggregator.name
+    if encoder is not None and not aggregator.embeds:
+        raise ConfigError(f"--encoder is for a model of chmm, and --model is one of {kind}; leave it out")
     if method not in (None, kind):
         raise ConfigError(f"--method {method} was asked for, and --model is one of {kind}; leave one out")
     return fitted

@@ -17,7 +17,7 @@ from chaffinch.checks import did_you_mean
 from chaffinch.cli import frame
 from chaffinch.cli.train import inputs
 from chaffinch.cli.weak.results import AlternateDevScore, AlternateResult, LoopScore, VoteEstimate
-from chaffinch.cli.weak.votes import Stopped, abort_on_sigint, method_of
+from chaffinch.cli.weak.votes import Set, Stopped, abort_on_sigint, method_of, settings_of
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.evaluate import Pair, Pairs, score
 from chaffinch.models.registry import METHODS as TAGGERS
@@ -46,6 +46,7 @@ def alternate_command(
         Path | None, typer.Option("--sources", "-s", help="The sources, .toml or .py; kept in the model.")
     ] = None,
     method: Annotated[str, typer.Option(help=f"How votes are joined: {', '.join(BY_NAME)}.")] = "multihmm",
+    settings: Set = None,
     student: Annotated[
         str | None,
         typer.Option(help=f"What learns: {', '.join(TAGGERS)}, or two, as cascade,encoder; default: ours."),
@@ -76,7 +77,7 @@ def alternate_command(
     """
     began = time.perf_counter()
     inputs.check_model_path(output, (notes, sources, dev))
-    aggregator, chosen = method_of(method).settings(seed=seed), _parse_students(student, seed)
+    aggregator, chosen = settings_of(method_of(method), settings or (), seed=seed), _parse_students(student, seed)
     found = () if sources is None else tuple(load_sources(sources))
     reading = ReadOptions(split=frame.split_of(lines), max_chars=max_chars, documents=frame.documents_of(documents))
     pattern, table = frame.read_group_by(group_by)

@@ -78,6 +78,8 @@ class Cascade:
             raise ConfigError(
                 "classify='tokens' is a second stage that is not calibrated; use stages=2, calibrate=False"
             )
+        if self.classify == "tokens" and self.scheme == "IOBES":
+            raise ConfigError("classify='tokens' tells B from I and no E or S; use scheme='IOB2'")
         if self.features == "published" and (self.documents or self.dropout):
             raise ConfigError("features='published' are read once and never hidden; use documents=False, dropout=0")
         plain = self.stages == 1 and self.features == "published" and self.pairs and not self.calibrate

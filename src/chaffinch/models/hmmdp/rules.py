@@ -88,7 +88,7 @@ class Rules:
         """Return the category of a label; raise ConfigError if it has none."""
         category = dict(self.categories).get(label)
         if category is None:
-            raise ConfigError(f"label {label!r} has no category; name one in `categories`")
+            raise ConfigError("a label has no category; name one for every label in `categories`")
         return category
 
     def default(self, category: str) -> str:

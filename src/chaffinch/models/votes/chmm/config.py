@@ -22,7 +22,7 @@ class CHMM:
     of generalised EM in batches of sentences, after `warm` epochs that make it reproduce the tables. Learning ends
     after `patience` epochs that do no better, by dev tags or by the likelihood of the share `held_out` of documents;
     the best epoch is kept, which may be the state before the first. `iid` drops transitions. `rank` is the size of a
-    bottleneck between embeddings and confusions; None adds one only if there are many confusions.
+    bottleneck between embeddings and confusions, 0 for none; None adds one only if there are many confusions.
 
     `constant` is the HMM whose tables, silence, weights and choice of spans are used as they are. With
     None the tables are learnt here, by `passes` of EM with Dirichlet priors of size `prior`, and the rest applies. A
@@ -59,7 +59,7 @@ class CHMM:
         check_choice(self.silence, "silence", get_args(Silence))
         check_wholes(self, "passes", "warm", "epochs", "seed")
         check_wholes(self, "batch", "patience", least=1)
-        check_wholes(self, "rank", least=1, optional=True)
+        check_wholes(self, "rank", optional=True)
         check_fractions(self, "weight", "silence_weight", "rate")
         check_numbers(self, "held_out", least=0, most=0.5)
         check_numbers(self, "prior", "ridge", least=0, most=1e6)
@@ -72,5 +72,5 @@ class CHMM:
         """Return the published system: no table, any tag may follow any tag, and its rule for silent sources."""
         return cls(
             offset=False, constant=None, silence="published", voted_is_entity=False, valid=False, iid=iid, ridge=0.0,
-            rate=rate, passes=0, warm=5, epochs=20, batch=batch, patience=20, seed=seed,
+            rate=rate, passes=0, warm=5, epochs=20, batch=batch, patience=20, rank=0, seed=seed,
         )  # fmt: skip

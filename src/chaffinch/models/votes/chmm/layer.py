@@ -22,9 +22,9 @@ FIRST, SECOND, TINY = 0.9, 0.999, 1e-8  # beta 1, beta 2 and epsilon of Adam, at
 
 
 def initial_weights(D: int, A: int, B: int, rank: int | None, rng: np.random.Generator, *, zero: bool) -> Weights:
-    """Return small random weights and zero biases, logits 0 with `zero`; a narrow layer if votes are many."""
+    """Return small random weights, 0 with `zero`, and zero biases; narrow if votes are many and `rank` is not 0."""
     scale = 0.0 if zero else 0.1 / np.sqrt(D)
-    rank = RANK if rank is None and B > FEW else rank
+    rank = RANK if rank is None and B > FEW else rank or None
     wide = {"moves": (D, A), "votes": (D if rank is None else rank, B)}
     weights = {name: rng.normal(size=shape) * scale for name, shape in wide.items()}
     if rank is not None:
