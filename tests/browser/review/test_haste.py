@@ -93,25 +93,6 @@ def test_a_held_enter_key_finishes_one_note_only(first_note: FirstNote) -> None:
     ann.check()
 
 
-def test_a_key_pressed_before_the_counts_come_is_for_the_question(first_note: FirstNote) -> None:
-    doc = note(0)
-    project, ann = first_note([doc, note(1)], random=0.0)
-    page = ann.page
-    page.evaluate("station.goTo(station.text.indexOf('Mary'))")
-    press(page, "Shift+ArrowRight", "1")
-    settled(page)
-    with held(page, "**/identical"):
-        press(page, "Shift+A", "3", "2")  # not before they are counted
-        expect(page.locator("#scopes")).to_contain_text("of this patient: counting")
-        press(page, "1")
-        expect(page.locator("#everywhere")).to_be_hidden()
-    settled(page)
-    marked = [row for row in words_of(project, "ann", 1, doc) if row[0] == NAME]
-    assert marked == [(NAME, "PATIENT", True)] * 2
-    assert not [row for row in words_of(project, "ann", 2, doc) if row[0] == NAME]
-    ann.check()
-
-
 def test_the_next_note_has_what_was_suggested_for_it_a_moment_ago(first_note: FirstNote) -> None:
     given = [note(0), note(1)]
     _, ann = first_note(given, random=0.0)
