@@ -37,6 +37,7 @@ from chaffinch.weak.votes import sources_of
 
 _BARE = "The model does not bring its sources (give --sources), so tag needs documents with votes, or --text-alone."
 _CODE = "Sources that are no plain data were not kept in the model; give them to tag with --sources: "
+Resume = Annotated[bool, typer.Option("--resume", help="Continue an interrupted run after its last finished step.")]
 
 
 def alternate_command(
@@ -56,9 +57,7 @@ def alternate_command(
     loops: Annotated[
         int | None, typer.Option(min=1, help="Alternate training as published, with this number of loops.")
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue an interrupted run after its last finished step.")
-    ] = False,
+    resume: Resume = False,
     from_: frame.From = None,
     group_by: frame.GroupBy = None,
     lines: frame.Lines = None,
