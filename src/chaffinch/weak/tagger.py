@@ -199,7 +199,7 @@ def _choose_sources(config: Mapping[str, Any], supplied: Mapping[str, Source]) -
 
 
 def _embedder(found: Bundle, embedder: Embedder | None) -> Embedder | None:
-    """Return the embedder, the packaged one if needed and None given; ModelError if training used another."""
+    """Return the embedder, the packaged one if None and needed; ModelError if it is absent or training had another."""
     network = found.state.child("network").arrays
     embedding = [aggregator.config.__name__ for aggregator in AGGREGATORS if aggregator.embeds]
     if embedder is None and (network or found.manifest.config["aggregator"]["kind"] in embedding):
@@ -220,7 +220,7 @@ def _embedder(found: Bundle, embedder: Embedder | None) -> Embedder | None:
 def with_added(
     doc: Document, fixed: Sequence[Span], answer: Answer, names: Sequence[str], threshold: float
 ) -> tuple[Span, ...]:
-    """Return `fixed` and those spans of the student that touch none of them and whose tokens reach the threshold."""
+    """Return, sorted, `fixed` and student spans that touch none of it and whose weakest token reaches `threshold`."""
     taken = np.zeros(len(doc.text) + 1, np.bool_)
     for span in fixed:
         taken[span.start : span.end] = True

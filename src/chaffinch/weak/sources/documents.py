@@ -120,7 +120,7 @@ class History(SourceKind):
         object.__setattr__(self, "on", to_texts(self.on, "on", least=1))
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return other occurrences of strings that the sources of `on` label; leftmost, then longest of overlaps."""
+        """Return other occurrences of strings that sources of `on` label, where none votes unless `everywhere`."""
         keys = [plain(word) for word in doc.words()]
         labels, taken = self._strings(doc, keys)
         if not labels:
@@ -134,7 +134,7 @@ class History(SourceKind):
         return hint_of_basis(docs, self.on)
 
     def _strings(self, doc: Document, keys: Sequence[Key]) -> tuple[dict[Key, str], list[bool]]:
-        """Return {spelling: label} of strings that the sources label, and (T,) whether a source votes on each token."""
+        """Return {spelling: most voted label} of voted strings of `min_length`, (T,) whether tokens have votes."""
         votes: defaultdict[Key, Counter[str]] = defaultdict(Counter)
         taken = [False] * len(keys)
         spans = spans_on(doc, self.on)
