@@ -91,7 +91,7 @@ def _has_full_year(point: Point) -> bool:
 
 
 def _read_stretch(text: str, start: int, end: int, conventions: Conventions, level: int) -> list[Point] | None:
-    """Parse text[start:end]: one date, one with a time, or several joined at `level` or weaker; None if neither."""
+    """Parse text[start:end]: a date, perhaps "early" or with a time, or several joined at `level` up; None else."""
     whole = _read_simple(text, start, end, conventions)
     if whole is not None:
         return whole
@@ -182,7 +182,7 @@ def _fill_years(points: Sequence[Point], reference_year: int | None) -> list[Poi
 
 
 def _fill_widths(points: Sequence[Point]) -> list[Point]:
-    """Return the dates with unknown digit widths of days and months set to a known one, else to the default."""
+    """Return the dates with unknown digit widths of days and months set to a known one, else the largest."""
     number_fields = [field for point in points for field in point.fields if field.role in ("day", "month")]
     unknown_widths = [field.pad for field in number_fields if not field.width_known]
     if not unknown_widths:

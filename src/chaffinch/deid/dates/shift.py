@@ -156,7 +156,7 @@ def days_for(
 
 @lru_cache(maxsize=64)
 def shift_sizes(least: int, most: int, *, weeks: bool = False) -> tuple[int, ...]:
-    """Return the sizes in days, `least` to `most`, not near whole years; ConfigError if too few; `weeks`: only 7s.
+    """Return the sizes in days, `least` to `most`, not near whole years, by 7s if `weeks`; ConfigError if few.
 
     No size is within 7 days of a whole number of years: such a shift would keep the day and month, or nearly so.
 

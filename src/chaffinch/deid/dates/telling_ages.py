@@ -170,7 +170,7 @@ def tells_age_over(dated: DatedText, limit: AgeLimit, timeline: Timeline) -> boo
 
 
 def _greatest_age(days: _DayRange, limit: AgeLimit, timeline: Timeline) -> int:
-    """Return the age in whole years that a birth on the date's first day gives on the timeline's last day."""
+    """Return the age in whole (or calendar) years on the timeline's last day of a birth on the first day."""
     first, last = days.first, timeline.last
     return last.year - first.year - (not limit.by_year and (last.month, last.day) < (first.month, first.day))
 
@@ -181,7 +181,7 @@ def _is_readable(dated: DatedText) -> bool:
 
 
 def _possible_days(dated: DatedText, reference_year: int | None) -> _DayRange | None:
-    """Return the first and last day that a date may mean, in any order of numbers; None if it states no year."""
+    """Return first and last day that a date may mean, in its order, else in both; None if it states no year."""
     orders = (dated.order,) if dated.order else ORDERS[:2]
     readings = [dates.parse(dated.text, order=order, reference_year=reference_year) for order in orders]
     known = [parsed for parsed in readings if parsed is not None]

@@ -125,7 +125,7 @@ class NameChecks:
         return self._is_unknown_word(text.split(maxsplit=1)[0])
 
     def name_in_apposition(self, text: str) -> tuple[int, int] | None:
-        """Return (start, end) of the first two words of "a man, Oriel Dahl"; None if they are known as others."""
+        """Return (start, end) of the name of two words after "a man,"; None if one is known to be no name."""
         pieces = list(_PIECE.finditer(text))
         first = pieces[0].group()
         known = "hi" in (self.lists.rate(first, "first"), self.lists.rate(first, "last"))

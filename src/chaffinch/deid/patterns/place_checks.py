@@ -51,7 +51,7 @@ class PlaceChecks:
         return self.lists.rate(plain, "city") == "" and self._is_no_place(plain) and not _is_part_of_place(plain)
 
     def is_city(self, name: str) -> bool:
-        """Tell whether a name is a city of the lists."""
+        """Tell whether a name is on the list of cities and not hidden, or one word, likely a city and not common."""
         small = name.lower().strip(" .,")
         return (small in _city_names() and not self.lists.is_hidden(small)) or (
             " " not in small and self.lists.rate(small, "city") == "hi" and not self.lists.is_common(small)

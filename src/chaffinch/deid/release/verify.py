@@ -64,7 +64,7 @@ def digest_files(output: Path) -> dict[str, Any]:
 
 
 def verify(output: Path) -> Verification:
-    """Check that output files, documents.jsonl and manifest agree; return counts; DataError if any was changed."""
+    """Check that output, documents.jsonl and manifest agree; return counts; DataError: changed, ConfigError: absent."""
     manifest_path = output.with_name(f"{output.name}.manifest.json")
     if not output.exists():
         raise ConfigError(f"{output} does not exist; name the output of deid run")

@@ -42,7 +42,7 @@ _VOWELS = frozenset("aeiouy")
 
 
 def _replace_phrase(text: str, kept: frozenset[str], namer: Namer, source: SurrogateSource) -> str:
-    """Return the text with each run of words not in `kept` replaced by the namer, and numbers and letters redrawn."""
+    """Replace runs of words not in `kept` (the first word if all are) by the namer; redraw numbers and letters."""
     parts = pieces(text)
     plain = {i for i, part in enumerate(parts) if is_word(part) and fold(part) not in kept and len(fold(part)) > 1}
     plain -= {i for i in plain if _is_ordinal(parts, i)}

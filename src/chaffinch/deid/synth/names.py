@@ -64,7 +64,7 @@ class NameDrawer:
         self.known, self.rng, self.taken = names_of_half(half, hidden), rng, set[str]()
 
     def person(self, female: bool, label: str, *, last: str | None = None, kin: str = "") -> Person:
-        """Draw a person with new names; `last` gives a family member the patient's surname."""
+        """Draw a person with a first name and surname nobody has yet; `last` gives family the patient's surname."""
         first = self._new(lambda: self._first(female))
         middle = pick(self.rng, self.known.first[female])
         return Person(first, middle, last or self._new(self._last), female, label, kin)
@@ -127,7 +127,7 @@ class NameDrawer:
 
 
 def nickname(person: Person) -> str:
-    """Return a nickname from the first syllable of the first name, always the same for a name.
+    """Return a nickname made of the first name's first syllable, always the same; the name itself if that is short.
 
     >>> [nickname(Person(first, "A", "Hale", False, "PATIENT")) for first in ("Robert", "Susan")]
     ['Robbie', 'Susi']

@@ -71,7 +71,7 @@ def adapt(
     lists: WordLists | None = None,
     tell: ProgressCallback | None = None,
 ) -> Model:
-    """Return the model trained further on unlabelled and reviewed notes; without a model, one trained on `gold`.
+    """Return the model trained on with unlabelled and reviewed notes, or one of `gold` alone; ConfigError, DataError.
 
     Without a model, train on reviewed notes alone, in any language; `language` names word lists to use. `replay` are
     notes with gold that prevent forgetting; by default generated ones. The dial is set on reviewed notes if there are
