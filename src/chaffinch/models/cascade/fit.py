@@ -193,7 +193,7 @@ class _Run:
         return self.start.readings[reading].expand_to(lesson.labels, lesson.vocabulary)
 
     def scorer(self, model: Model) -> Scorer | None:
-        """Return a function from one more reading to the model's F1 on dev documents; None without dev."""
+        """Return a function from one more reading to F1 on dev documents (of segments in two stages); None without."""
         if not self.dev:
             return None
         gold = [runs_of(doc, self.layer, whole=self.config.stages == 2) for doc in self.dev]

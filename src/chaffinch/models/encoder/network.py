@@ -239,7 +239,7 @@ def _copy_encoder(start: Model) -> Pretrained:
 
 
 def _rebuild_encoder(state: State) -> Pretrained:
-    """Return the encoder that a state describes, without its weights."""
+    """Return the encoder that a state describes, without its weights; ModelError if special pieces do not fit."""
     *specials, longest = state.arrays["specials"].tolist()
     encoder = embed.build_encoder(state.strings["plan"][0], state.strings["tokenizer"][0], tuple(specials), longest)
     size, reach = encoder.network.config.vocab_size, encoder.network.config.max_position_embeddings
@@ -260,7 +260,7 @@ def _continue_head(net: Net, start: Model) -> None:
 
 
 def _calibrate(model: Model, dev: Sequence[Document], layer: str | None) -> Model:
-    """Return the model calibrated on dev; unchanged if dev has no spans, new labels or notes not by patient."""
+    """Return the model calibrated on dev; unchanged if dev has no spans, has new labels or is not sorted by patient."""
     if not any(doc.layer(layer) for doc in dev):
         return model
     seen, batch = model.batch(dev)

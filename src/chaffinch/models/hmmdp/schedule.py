@@ -42,7 +42,7 @@ class TrainingRun:
         return self._ready[1]
 
     def run(self, shape: Shape, priors: Priors, emissions: Emissions) -> tuple[Globals, Counts]:
-        """Train until the bound converges or passes end; return (q, counts). An interrupt returns the last pass's."""
+        """Train until the bound converges or passes end; return (q, counts), after an interrupt of the last pass."""
         try:
             q, counts = self.initialise(shape, priors, emissions, np.random.default_rng(self.config.seed))
             for done in range(1, self.config.passes + 1):
