@@ -50,7 +50,7 @@ class Origin(msgspec.Struct, frozen=True, array_like=True):
     group: str | None
 
     def __repr__(self) -> str:
-        """Return the name only: the id and the patient are private."""
+        """Return the name of the class only: id and patient are private."""
         return "Origin()"
 
 

@@ -52,7 +52,7 @@ def read_notes(df: DataFrame, columns: NoteColumns, *, unique_ids: bool = False)
 
 
 def partition_notes(notes: DataFrame, *, by_patient: bool, partitions: int | None = None) -> DataFrame:
-    """Return the table partitioned by patient and sorted within if `by_patient`; notes without a patient are alone."""
+    """Return the notes in `partitions` parts; if `by_patient`, a patient's together and sorted; ConfigError for 0."""
     if partitions is not None and partitions < 1:
         raise ConfigError(f"partitions must be at least 1, got {partitions}")
     if not by_patient:
