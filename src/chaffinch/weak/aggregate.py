@@ -53,7 +53,7 @@ class FittedAggregator(LabelVotes, Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the labels it knows; none if it takes any."""
+        """Return the labels it knows; () if it takes any label."""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -221,7 +221,7 @@ def fit(
     docs: Sequence[Document], config: Settings | None = None, *, fit_on: Iterable[Document] | None = None,
     sources: Sequence[str] | None = None, watcher: Watcher | None = None, embedder: Embedder | None = None,
 ) -> FittedAggregator:  # fmt: skip
-    """Fit an aggregator (default `MultiHMM()`) to the votes of `fit_on`, else of `docs`; return it, to be called."""
+    """Fit an aggregator (default `MultiHMM()`) to the votes of `fit_on`, else of `docs`; ConfigError or DataError."""
     config = MultiHMM() if config is None else config
     aggregator = aggregator_of(config)
     other = None if fit_on is None else list(fit_on)
@@ -316,7 +316,7 @@ def _votes_to_learn(
 
 
 def _with_spans(docs: Sequence[Document], votes: VoteMatrix, spans: Spans, layer: str) -> list[Document]:
-    """Return the documents with a layer of spans made of token ranges of the label matrix; overlaps are kept."""
+    """Return the documents with `layer` added: token ranges of the vote matrix as spans; overlaps are kept."""
     cuts = np.searchsorted(spans.first, votes.documents)
     out = []
     for number, doc in enumerate(docs):

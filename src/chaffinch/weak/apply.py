@@ -105,7 +105,7 @@ def apply(
     strict: bool = False,
     hints: bool = True,
 ) -> Applied:
-    """Run the sources on documents; return these with a layer "source:NAME" each, and a report; DataError if `strict`.
+    """Run sources on documents; return these with "source:NAME" layers, and a report; `strict` raises DataError.
 
     A source that raises an error casts no votes on that document, and a result that is no span of the text is dropped;
     both are counted, with the line of the source's file. A source that found nothing gets a hint, and so does one whose
@@ -203,7 +203,7 @@ def _batch_in_worker(docs: Sequence[Document]) -> list[_Answers]:
 
 @contextmanager
 def _map_batches(sources: Sequence[Source], workers: int) -> Iterator[Any]:
-    """Yield a map from batches to (batch, answers): processes for plain data, else threads; ConfigError if one dies."""
+    """Yield a map of batches to (batch, answers), by processes or threads; ConfigError if a process dies."""
     if workers > 1 and all(map(is_plain_data, sources)):
         pool = ProcessPoolExecutor(workers, get_context("spawn"), _hold, (sources,))
         try:

@@ -81,7 +81,7 @@ def _hash_text(value: str) -> bytes:
 
 
 def _files(path: Path) -> list[bytes]:
-    """Return the bytes of a file, or relative paths and contents of a folder's files, sorted; else the path's."""
+    """Return a file's bytes, or relative paths and contents of a folder's files, sorted; the path if there are none."""
     if path.is_file():
         return [path.read_bytes()]
     files = sorted(file for file in path.rglob("*") if file.is_file())

@@ -94,7 +94,7 @@ class WeakTagger:
         return [self.text(doc, doc.layer(KIND)) for doc in self.aggregator(docs, KIND)]
 
     def _with_sources(self, docs: Sequence[Document]) -> list[tuple[Span, ...]]:
-        """Return each document's spans by sources, label propagation and students; `how` decides how students count."""
+        """Return each document's spans by sources and propagation, plus the students' ("adds"), or by votes of all."""
         voted, answers = self.with_votes(docs), self.students(docs)
         if self.how == "adds":
             rows = zip(docs, self.source_spans(voted), answers, strict=True)
@@ -108,7 +108,7 @@ class WeakTagger:
         ]  # fmt: skip
 
     def save(self, path: str | Path) -> Manifest:
-        """Write the tagger to one file, atomically; of sources in Python only names; ConfigError if a function votes.
+        """Write the tagger to one file, atomically; Python sources by name; ConfigError for a function as aggregator.
 
         If the votes of a source came with the documents, and the tagger does not have the source, other documents must
         have its votes, too.

@@ -53,7 +53,7 @@ class TextSources:
         page.add_known(history(page), HISTORY)
 
     def strings(self) -> dict[str, tuple[str, ...]]:
-        """Return all rules as named tuples of strings, for a model file; `of` reads them."""
+        """Return all rules as {name: tuple of strings}, for a model file; `of` reads them."""
         return {
             "heads": tuple(self.heads.labels), "heads.labels": tuple(self.heads.labels.values()),
             "heads.alone": tuple(sorted(self.heads.alone)), "heads.refused": tuple(sorted(self.heads.refused)),
@@ -127,7 +127,7 @@ def short_forms(page: LabelledText) -> dict[Key, str]:
 
 
 def compounds(page: LabelledText, *, labelled: bool = False) -> list[tuple[int, str, str]]:
-    """Return (token, stem's label, suffix) of free, or else `labelled`, tokens "stem-suffix" with labelled stem."""
+    """Return (token, label of stem, suffix) of tokens "STEM-suffix" with a labelled stem: free, or `labelled`."""
     known = {page.words[first].lower(): label for first, end, label in page.runs if end - first == 1}
     out = []
     for t, word in enumerate(page.words):

@@ -87,7 +87,7 @@ class _Tally:
 
 
 def learn_heads(pages: Sequence[LabelledText]) -> Heads:
-    """Learn which nouns end labelled phrases, with which label, which do alone, and which words never precede them.
+    """Return which nouns end labelled phrases, with their label; which may stand alone; which words join no phrase.
 
     A head is the last word of labelled spans with at least 4 different words before it, is labelled in at least 30 % of
     its occurrences, and mostly with one label. A word belongs to a phrase if it occurs inside of spans at least as

@@ -132,7 +132,7 @@ def of_data(data: Mapping[str, Any]) -> Source:
 
 
 def describe_source(source_: Source) -> dict[str, Any]:
-    """Return the properties of a source: name, kind, layer, label, what it builds on, and what its silence means."""
+    """Return the properties of a source: name, kind, layer, label, what it builds on, if its silence means O."""
     return {
         "name": source_.name,
         "kind": kind_of(source_),
@@ -185,7 +185,7 @@ def _locate_error(path: Path, number: int, name: object, error: Exception) -> Ex
 
 
 def _place_files(table: Mapping[str, Any], kind: type[SourceKind], folder: Path) -> dict[str, Any]:
-    """Return the table, nested ones too, with file paths put under a folder; possible names if such a file exists."""
+    """Return the table, and those in it, with paths put under a folder: file keys always, others if a file exists."""
     out = dict(table)
     for key, value in table.items():
         if isinstance(value, str) and (

@@ -216,7 +216,7 @@ def phrases_of(phrases: Phrases, what: str) -> tuple[str, ...]:
 
 
 def relabel(spans: Iterable[Span], labels: Mapping[str, str]) -> list[Span]:
-    """Return spans with mapped labels and scores only; labels not in a non-empty `labels` are left out."""
+    """Return spans with mapped labels, unlisted ones dropped unless `labels` is empty; scores stay, sources go."""
     return [
         Span(span.start, span.end, labels.get(span.label, span.label), span.score)
         for span in spans

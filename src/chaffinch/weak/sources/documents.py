@@ -72,7 +72,7 @@ class Abbreviations(SourceKind):
         return hint_of_basis(docs, self.on)
 
     def _label_pairs(self, doc: Document, candidates: Iterable[Pair]) -> Iterator[tuple[Span, Span, str]]:
-        """Yield (long form, short form, label) of pairs: `label` if the head fits, else that of a span ending there."""
+        """Yield (long, short form, label) of pairs: with `label` if the head fits, else by a span ending there."""
         if self.label:
             heads = {plain(head) for head in self.heads}
             candidates = list(candidates)
@@ -120,7 +120,7 @@ class History(SourceKind):
         object.__setattr__(self, "on", to_texts(self.on, "on", least=1))
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return other occurrences of strings that sources of `on` label, where none votes unless `everywhere`."""
+        """Return other occurrences of strings that sources of `on` label: at tokens without votes, or `everywhere`."""
         keys = [plain(word) for word in doc.words()]
         labels, taken = self._strings(doc, keys)
         if not labels:

@@ -112,7 +112,7 @@ class ChunkLink(SourceKind):
         return LINK + self.name
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return TOGETHER spans of the parser's longer phrases; with `apart` APART spans of pairs at their edges."""
+        """Return TOGETHER spans of the parser's phrases of two or more tokens; with `apart` APART edge pairs."""
         chunks = [chunk for chunk in self._tagger(doc).layer(self._tagger.layer) if chunk.label in self.labels]
         return _links(doc, doc.token_ranges(chunks).tolist(), self.apart)
 

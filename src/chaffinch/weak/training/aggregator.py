@@ -31,7 +31,7 @@ AggregatorChoice: TypeAlias = Settings | FitVotes
 def fit_votes(
     docs: Sequence[Document], choice: AggregatorChoice | None, *, embedder: Embedder | None = None
 ) -> LabelVotes:  # fmt: skip
-    """Fit an aggregator (default MultiHMM); DataError: no votes, ConfigError: bad choice, KeyboardInterrupt: cut.
+    """Fit an aggregator (default MultiHMM); DataError, ConfigError if it cannot; KeyboardInterrupt if cut short.
 
     A conditional HMM reads words through the embedder; None loads the packaged one.
     """

@@ -105,7 +105,7 @@ def add_student_votes(docs: Sequence[Document], students: Students) -> list[Docu
 
 
 def _train_student(labelled: Sequence[Document], config: Config, last: Tagger | None) -> Tagger:
-    """Train a student on soft labels (else spans), from the last weights if it can; DataError without a span."""
+    """Train a student on soft labels (else on spans), on from `last` if it can; DataError if there is no span."""
     names = sorted({span.label for doc in labelled for span in doc.layer(KIND)})
     if not names:
         raise DataError(f"no source labels a span in any of {len(labelled)} documents; there is nothing to learn")

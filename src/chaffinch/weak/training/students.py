@@ -61,7 +61,7 @@ class Plan:
     seed: int = 0
 
     def last(self, others: int) -> Config | None:
-        """Return the second student's settings, if stacked reading `others` students' layers; None if none."""
+        """Return the second student's settings, None if there is none; if stacked, `others` students are features."""
         first, *rest = configs_of(self.student)
         if not rest and not self.stacked:
             return None
