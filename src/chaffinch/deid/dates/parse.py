@@ -57,7 +57,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 def has_letters(text: str, start: int = 0, end: int = LONGEST) -> bool:
-    """Tell whether text[start:end] has a letter."""
+    """Tell whether text[start:end] has a letter; by default, of a text's first `LONGEST` characters."""
     return _LETTER.search(text, start, end) is not None
 
 

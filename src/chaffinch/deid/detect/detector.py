@@ -276,7 +276,7 @@ class HybridDetector:
     def _spans_of_model(
         self, index: TokenIndex, soft: Soft, flags: Flags, decoded: Sequence[Sequence[Span]]
     ) -> list[list[Span]]:
-        """Return by document decoded spans that hold a flagged token, and runs of the other flagged tokens."""
+        """Return by document spans decoded (by the reader if any) with a flagged token, runs of other flagged ones."""
         if self.model.context is not None:
             decoded = context.decode(index, soft, flags)
         return detect_soft.spans_of(index, soft, flags, decoded)

@@ -61,7 +61,7 @@ class _Part:
 
 
 def leaking_upper(size: int, read: int, found: int, *, recall: float = 1.0, alpha: float = 0.05) -> int:
-    """Return the upper bound, wrong with chance `alpha`, on leaking notes of `size`: `found` of `read` drawn leak.
+    """Return an upper bound, wrong with chance `alpha`, on leaking notes of `size`, if `found` of `read` drawn leak.
 
     This is the hypergeometric Clopper-Pearson bound; a leaking note that is read is found with probability `recall`.
 

@@ -359,6 +359,6 @@ def _is_month_and_year(text: str) -> bool:
 
 
 def _trim_article(text: str) -> tuple[int, int]:
-    """Return (start, end) of a date without an article before it and a full stop after it."""
+    """Return (start, end) of a date without "the" before it, and full stops, commas and blanks after it."""
     start = 4 if text[:4].lower() == "the " else 0
     return start, len(text.rstrip(". ,"))

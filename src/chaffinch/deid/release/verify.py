@@ -137,7 +137,7 @@ def _recount(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _check_texts(output: Path, entries: Iterable[Mapping[str, Any]], manifest: Mapping[str, Any]) -> int:
-    """Compare the output's ids and, if exact, texts with the entries; return how many texts; DataError if any differ.
+    """Compare ids, and texts if the format is exact, with the output; return the number of texts, or DataError.
 
     A format that does not keep texts exactly is compared by ids; the hash of its files covers the rest.
     """

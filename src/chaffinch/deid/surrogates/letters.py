@@ -73,7 +73,7 @@ def _permutation_key(secret: Secret, *parts: str) -> bytes:
 
 @lru_cache(maxsize=64)
 def entry_indices(entries: Sequence[str]) -> Mapping[str, int]:
-    """Return the index of every entry of a list by its folded text, with single blanks between words."""
+    """Return {folded entry, single blanks between its words: index in the list}, cached."""
     return {fold_phrase(entry): index for index, entry in enumerate(entries)}
 
 
@@ -272,7 +272,7 @@ def join_pieces(parts: Sequence[str], drawn: dict[int, str]) -> str:
 
 
 def next_word(parts: Sequence[str], index: int) -> tuple[str, int]:
-    """Return the text between a word and the next word, and the index of the next; -1 if there is none."""
+    """Return the text between word `index` and the next word, and the index of that one, or -1 if there is none."""
     between = ""
     for i in range(index + 1, len(parts)):
         if is_word(parts[i]):

@@ -229,7 +229,7 @@ def _replace_ward(text: str, source: SurrogateSource) -> str:
 
 
 def profession(text: str, source: SurrogateSource) -> str:
-    """Replace a profession by a drawn one that takes the same article, "a" or "an", in its case."""
+    """Replace a profession by a listed one, perhaps itself, that takes the same article (a, an), in the text's case."""
     drawn = source.pick(_professions(vowel=bases(text)[:1] in _VOWELS), "profession", text=fold_phrase(text))
     letters = [part for part in pieces(text) if is_word(part)]
     if text.isupper():

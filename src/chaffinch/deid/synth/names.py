@@ -35,7 +35,7 @@ class NamesOfHalf:
 
 @lru_cache(maxsize=8)
 def names_of_half(half: Half, hidden: frozenset[str] = frozenset()) -> NamesOfHalf:
-    """Return the names of a half without hidden words (`languages.hidden_words`); the half "all" is both."""
+    """Return the names and cities of a half ("all": both), without abbreviations and hidden words, cached."""
 
     def select(names: Sequence[str]) -> tuple[str, ...]:
         """Return the names of the chosen half, each once, without abbreviations and hidden words."""

@@ -77,7 +77,7 @@ class NoteBuilder:
         self.put(template[end:])
 
     def put(self, text: str, label: str = "") -> None:
-        """Append text with slips and case, labelled as an identifier; a full stop may join an abbreviated one."""
+        """Append text with the hand's slips and case, labelled if `label`; a full stop may join an abbreviation."""
         if not text:
             return
         if label in ("", "PROFESSION") and self.hand.slips:

@@ -121,7 +121,7 @@ def _hash(text: str) -> int:
 
 @cache
 def jobs(half: Half) -> tuple[str, ...]:
-    """Return the professions of a half of all ("train", "held-out"), or all of them."""
+    """Return the professions of a half ("train", "held-out") of all, by a hash; of "all" every one."""
     every = lines("varied/professions")
     return every if half == "all" else tuple(job for job in every if (_hash(job) & 1) == (half == "held-out"))
 
@@ -134,7 +134,7 @@ def _has_template(half: Half, template: str) -> bool:
 
 @cache
 def words_with_capital() -> frozenset[str]:
-    """Return the words that templates and word lists capitalise; as names of people they would go unlabelled."""
+    """Return, case-folded, words that templates and lists capitalise, which as names would go unlabelled."""
     words = table("words")
     texts = [text for pool in pools().values() for text in pool]
     for part in table("kinds").values():
