@@ -167,7 +167,7 @@ class _Run:
         return self.task.floor(self.config.floor)
 
     def stops(self, target: Target, labels: Labels) -> NDArray[np.uint64]:
-        """Return the keys of words at which runs of words end: the earlier model's, else learnt from the target."""
+        """Return keys of words that end runs: the earlier model's, else learnt; none with published features."""
         if self.start is not None:
             return self.start.stops
         if labels.scheme == "tokens" or self.config.features == "published":

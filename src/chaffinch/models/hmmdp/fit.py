@@ -218,7 +218,7 @@ class _Run:
 
     @property
     def min_patients(self) -> int:
-        """Return the least number of patients that must use a word."""
+        """Return the least number of patients that must use a word, never more than there are."""
         return min(self.config.min_patients, int(self.task.patients.max()) + 1)
 
     def scorer(self, model: Model) -> Scorer | None:

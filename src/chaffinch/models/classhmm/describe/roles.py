@@ -85,7 +85,7 @@ def role_set(label: str) -> RoleSet:
 
 
 def nmi(one: Ints, other: Ints, given: Ints | None = None) -> float:
-    """Return the normalised mutual information, 2 I / (H + H), of two rows of numbers, given a third; 0 if certain."""
+    """Return the normalised mutual information, 2 I / (H + H), of two rows, given a third if any; 0 without entropy."""
     if not len(one):
         return 0.0
     given = np.zeros(len(one), np.int64) if given is None else given
