@@ -84,7 +84,7 @@ def run_release(
     workers: int = 1,
     tick: Tick = lambda _: None,
 ) -> dict[str, Any]:
-    """Release an input, and return the manifest; finished work survives Ctrl-C, a full disk and kill -9.
+    """Release an input, and return the manifest; finished work survives Ctrl-C (Interrupted), full disk and kill -9.
 
     Raise Interrupted on Ctrl-C. With `resume`, an earlier run of the same job is finished; its output is the same, byte
     for byte, as that of an uninterrupted run, and for any number of `workers` (processes). With `overwrite`, the output

@@ -97,7 +97,7 @@ class Progress:
 
 
 def assign_notes(desk: Desk, user: User) -> int:
-    """Store reading tasks for free arms, by quota and queue; return how many; DataError: too few readers, Forbidden."""
+    """Store reading tasks for free arms, by quota and queue; return how many; stewards only; DataError: few readers."""
     require(user, "steward")
     config = desk.project.config
     with desk.project.database.change(user.name) as change:
@@ -170,7 +170,7 @@ def note_states(desk: Desk, connection: Connection) -> dict[int, State]:
 
 
 def cases(desk: Desk, user: User) -> list[tuple[int, int]]:
-    """Return (note, differences) of notes to settle that this adjudicator did not read and nobody took; Forbidden."""
+    """Return (note, differences) of notes to settle that this adjudicator may take; Forbidden for other roles."""
     require(user, "adjudicator")
     with desk.project.database.read() as connection:
         states = note_states(desk, connection)
@@ -184,7 +184,7 @@ def cases(desk: Desk, user: User) -> list[tuple[int, int]]:
 
 
 def open_case(desk: Desk, user: User, number: int) -> Case:
-    """Return a note's differences and settlements, and take it for this adjudicator; Forbidden or DataError."""
+    """Return a note's differences and settlements, taken for this adjudicator; Forbidden if none; DataError."""
     require(user, "adjudicator")
     database = desk.project.database
     with database.read() as connection:

@@ -106,7 +106,7 @@ def _lines(connection: Connection, config: ProjectConfig) -> Iterator[bytes]:
 
 
 def restore(backup: Path, folder: Path, key: Secret | None = None, *, database: str | None = None) -> Project:
-    """Make a project from a backup in a new folder, check it, and return it; after a failure nothing is left.
+    """Make a project from a backup in a new folder, check it, return it; DataError, ConfigError: nothing is left.
 
     `database` is the URL of another database than the one that the project had.
     """
