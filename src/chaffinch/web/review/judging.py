@@ -184,7 +184,7 @@ def cases(desk: Desk, user: User) -> list[tuple[int, int]]:
 
 
 def open_case(desk: Desk, user: User, number: int) -> Case:
-    """Return a note's differences and settlements, taken for this adjudicator; Forbidden if none; DataError."""
+    """Return a note's differences and settlements, and take it; Forbidden if none, DataError if another has it."""
     require(user, "adjudicator")
     database = desk.project.database
     with database.read() as connection:
