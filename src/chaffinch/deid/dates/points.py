@@ -95,7 +95,7 @@ class Point:
         return None if span is None else span[0] + timedelta((span[1] - span[0]).days * self.part // 6)
 
     def in_year(self, year: int | None, *, known: bool) -> Point:
-        """Return the date with `year` (any if None), exact if `known`; else 29 February gets a leap year nearby."""
+        """Return the date with `year` (any if None), a full one if `known`; else 29 February moves to a leap year."""
         with_year: dict[Precision, Precision] = {"month-day": "day", "month-only": "month"}
         if not known and (self.month, self.day) == (2, 29):
             year = (

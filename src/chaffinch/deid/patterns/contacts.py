@@ -249,7 +249,7 @@ def _network_addresses() -> tuple[Pattern, ...]:
 
 
 def _users() -> tuple[Pattern, ...]:
-    """Return the patterns of user names: after a word such as login, in brackets, after an at sign."""
+    """Return the patterns of user names: after a word such as login, before a slash, in brackets, after an at sign."""
     return (
         Pattern(
             "user-cued",

@@ -56,7 +56,7 @@ def patterns() -> tuple[Pattern, ...]:
 
 
 def _numbers() -> tuple[Pattern, ...]:
-    """Return the patterns of whole dates in figures: 3/14/2019, 2019-03-14."""
+    """Return the patterns of whole dates in figures: 3/14/2019, 2019-03-14, 20190314."""
     after_number = r"[/.-]?\d"
     return (
         Pattern(
@@ -89,7 +89,7 @@ def _numbers() -> tuple[Pattern, ...]:
 
 
 def _with_month_names() -> tuple[Pattern, ...]:
-    """Return the patterns of dates with the name of a month: March 14, 2019; 14 Mar; March 2019."""
+    """Return the patterns of dates with a month's name, a season or a quarter: March 14, 2019; spring 2019; Q1 2019."""
     days = rf"{_DAY}{_ORDINAL}?(?:{_TO}{_DAY}{_ORDINAL}?)?"
     month_first = rf"{_OF_WEEK}{_MONTH}\s?(?:the\s)?{days}(?:(?:,\s?|\s|-|/|\sof\s){_YEAR}|-\d\d)?"
     day_first = (
@@ -213,7 +213,7 @@ _YEAR_UNITS = (
 
 
 def _years() -> tuple[Pattern, ...]:
-    """Return the patterns of years with four digits beside a cue, in a range or alone in brackets."""
+    """Return the patterns of years with four digits: after a cue, in a range, in brackets, or at an end."""
     return (
         Pattern(
             "date-year",
@@ -273,7 +273,7 @@ def _short_years() -> tuple[Pattern, ...]:
 
 
 def _days() -> tuple[Pattern, ...]:
-    """Return the patterns of weekdays with a day, and of holidays."""
+    """Return the patterns of weekdays, alone or with a day, of short ones after a cue, and of holidays."""
     holidays = (
         "Christmas(?:\\s(?:Eve|Day))?|Thanksgiving(?:\\sDay)?|Easter(?:\\sSunday)?|"
         "New\\sYear['’]?s?(?:\\s(?:Eve|Day))?|"

@@ -123,7 +123,7 @@ def _after_cue(label: str, name: str, words: str) -> tuple[Pattern, ...]:
 
 
 def _social() -> tuple[Pattern, ...]:
-    """Return the patterns of social security numbers, whole or their last digits."""
+    """Return the patterns of social security numbers, whole or their last digits, and of other national numbers."""
     words = r"(?:ssn|ss\s?#|social\s?security(?:\s?(?:no|number|num|#))?|soc\.?\s?sec\.?)"
     return (
         Pattern(

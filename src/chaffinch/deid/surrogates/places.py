@@ -92,10 +92,10 @@ def _ordinal_suffix(number: str, ending: str) -> str:
 
 
 def _namer_from_list(name: str, purpose: str) -> Namer:
-    """Return a function that draws an entry of the named list for a text; short forms get other initials."""
+    """Return a function that draws an entry of the named list for a text, or for short forms other initials."""
 
     def namer(text: str, source: SurrogateSource) -> str:
-        """Draw a value from the list; short words that look like initials get other initials."""
+        """Return a drawn entry in the text's case; for a short form that looks like initials, other initials."""
         run = " ".join(fold(part) for part in pieces(text) if is_word(part))
         if len(run) <= 4 and not (_VOWELS & set(run) and (len(run) == 4 or _is_listed(run))):
             return initials(text, source)

@@ -44,7 +44,7 @@ class Abbreviations(SourceKind):
     negative_reliable: bool = False
 
     def __post_init__(self) -> None:
-        """Check the settings; raise ConfigError unless exactly one of `on` and `label` is given."""
+        """Check the settings; ConfigError unless one of `on` and `label` is given, and `heads` with `label` only."""
         check_name(self.name, "name")
         check_flags(self, "negative_reliable")
         object.__setattr__(self, "on", to_texts(self.on, "on"))
