@@ -262,7 +262,7 @@ def _process_job(
 
 
 def reject_bad_id(result: Released | Withheld, job: ReleaseJob, seen: set[str]) -> Released | Withheld:
-    """Return the result, or `Withheld` if each document becomes a file and its id cannot name a new file.
+    """Return the result, or `Withheld` if documents are files and its id names no new one; add the id to `seen`.
 
     `seen` has the ids of earlier documents; this one is added.
     """

@@ -91,7 +91,7 @@ def _has_full_year(point: Point) -> bool:
 
 
 def _read_stretch(text: str, start: int, end: int, conventions: Conventions, level: int) -> list[Point] | None:
-    """Parse text[start:end]: a date, perhaps "early" or with a time, or several joined at `level` up; None else."""
+    """Parse text[start:end]: a date, perhaps "early" or with a time, or several joined at `level` up; else None."""
     whole = _read_simple(text, start, end, conventions)
     if whole is not None:
         return whole

@@ -83,7 +83,7 @@ def _among_people(checks: NameChecks) -> tuple[Pattern, ...]:
 
 
 def _in_text(checks: NameChecks) -> tuple[Pattern, ...]:
-    """Return the patterns of names by their sentence: Mary Penn is a 64-year-old, Penn says."""
+    """Return the patterns of names by their sentence, and of listed full names: Mary Penn is a 64-year-old."""
     return (
         Pattern(
             "name-patient-is",

@@ -140,5 +140,5 @@ def _match_long_form(
 
 
 def _span(doc: Document, first: int, end: int, label: str) -> Span:
-    """Return the span over tokens [first, end)."""
+    """Return the span over tokens [first, end), with this label."""
     return Span(int(doc.tokens[first, 0]), int(doc.tokens[end - 1, 1]), label)

@@ -76,7 +76,7 @@ def _check_decisions(connection: Connection, lines: list[trail.TrailLine]) -> in
 
 
 def back_up(project: Project, output: Path, actor: str) -> int:
-    """Write a project to a new file (mode 0600, with checksum); return its rows' number; ConfigError if it exists."""
+    """Write a project to a new file (mode 0600, with checksum); return how many rows; ConfigError if it exists."""
     if output.exists():
         raise ConfigError(f"{output} exists, and a backup is never overwritten; choose another name")
     rows = 0
