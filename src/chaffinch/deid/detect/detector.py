@@ -264,7 +264,7 @@ class HybridDetector:
         return [span for span in spans if not inside(span)]
 
     def _flags(self, index: TokenIndex, soft: Soft) -> Flags:
-        """Return (N,) whether each token's chance reaches its type's threshold at this recall, and is not protected."""
+        """Return (N,) whether a token reaches its type's threshold and is not protected; all False without taggers."""
         if not self.model.taggers:
             return np.zeros(len(soft.values), np.bool_)
         chances, types = self.chances(index, soft)

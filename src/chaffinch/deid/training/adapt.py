@@ -184,7 +184,7 @@ def _keep_labels(soft: Soft, names: Sequence[str]) -> Soft:
 
 
 def _only_labelled(sample: dial.DialSample, soft: Soft) -> dial.DialSample:
-    """Return the sample of the tokens that have a soft label, with that label as gold."""
+    """Return the sample of the tokens with a soft label, as gold those whose likeliest label is not O."""
     rows = soft.values.sum(axis=1) > 0
     right = soft.values.argmax(axis=1) > 0
     return dial.DialSample(sample.chances[rows], sample.types[rows], sample.ruled[rows], right[rows])

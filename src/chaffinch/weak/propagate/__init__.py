@@ -83,7 +83,7 @@ def enrich(docs: Sequence[Document], layer: str, *, into: str = "own") -> list[D
 
 
 def apply(sources: TextSources, docs: Iterable[Document], layer: str, *, into: str = "own") -> list[Document]:
-    """Return the documents with a layer of the spans of `layer` and those that the rules add to them."""
+    """Return the documents with a layer `into`: the spans of `layer` and those that the rules add to them."""
     return [doc.with_layer(into, sources(doc, doc.layer(layer))) for doc in docs]
 
 
