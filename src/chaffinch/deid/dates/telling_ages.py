@@ -170,7 +170,7 @@ def tells_age_over(dated: DatedText, limit: AgeLimit, timeline: Timeline) -> boo
 
 
 def _greatest_age(days: _DayRange, limit: AgeLimit, timeline: Timeline) -> int:
-    """Return the age on the timeline's last day of somebody born on the first of `days`; maybe by calendar years."""
+    """Return the age on the timeline's last day of one born on the first of `days`, by year if the limit says so."""
     first, last = days.first, timeline.last
     return last.year - first.year - (not limit.by_year and (last.month, last.day) < (first.month, first.day))
 

@@ -94,7 +94,7 @@ class PlaceChecks:
         return (len(text) - 2, len(text)) if text[-2:] not in ("MD", "PT") and self.city_before_code(text) else None
 
     def institution(self, text: str) -> tuple[int, int] | None:
-        """Return (start, end) of an institution, from its first proper word; None if all words are generic."""
+        """Return (start, end) of an institution, from its first proper word; None if all are generic or one is left."""
         words = _words_in(text)
         while words and (words[0].group().lower() in _SMALL or words[0].group().lower() in ("department", "division")):
             words.pop(0)

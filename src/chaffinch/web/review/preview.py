@@ -58,7 +58,7 @@ def with_marks(note: StoredNote, marks: Iterable[Mark]) -> Document:
 
 
 def count_dates(desk: Desk, connection: Connection) -> Release:
-    """Return the settings of the release, with the order of day and month that it would count over all notes."""
+    """Return the release's settings, with the order of day and month counted over all notes if it needs one."""
     settings = desk.project.release_settings()
     if settings.date_order != "auto" or "auto" not in settings.policy.date_orders:
         return settings
