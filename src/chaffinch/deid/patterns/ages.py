@@ -25,13 +25,13 @@ _OLD = (
 @cache
 def patterns() -> tuple[Pattern, ...]:
     """Return all patterns of ages: with a unit or the word age, beside people or a sex, in sentences."""
-    return (*_in_words(), *_of_people(), *_after_cues(), *_at_events())
+    return (*_with_unit(), *_beside_relatives(), *_beside_sex(), *_in_sentences())
 
 
 _DOSE = r"\s?(?:mg|%|/\d|-\d{3}|\.\d)"
 
 
-def _in_words() -> tuple[Pattern, ...]:
+def _with_unit() -> tuple[Pattern, ...]:
     """Return the patterns of an age with its unit or after the word age: 64-year-old, sixty years old, age: 64."""
     return (
         Pattern(
@@ -78,7 +78,7 @@ def _in_words() -> tuple[Pattern, ...]:
     )
 
 
-def _of_people() -> tuple[Pattern, ...]:
+def _beside_relatives() -> tuple[Pattern, ...]:
     """Return the patterns of an age beside a relative or a birth date, or in words: mother died 82, aged forty."""
     return (
         Pattern(
@@ -126,7 +126,7 @@ def _of_people() -> tuple[Pattern, ...]:
     )
 
 
-def _after_cues() -> tuple[Pattern, ...]:
+def _beside_sex() -> tuple[Pattern, ...]:
     """Return the patterns of an age beside a sex or a word for a person, and of decades: 64M with, F, 71, his 60s."""
     return (
         Pattern(
@@ -174,7 +174,7 @@ def _after_cues() -> tuple[Pattern, ...]:
     )
 
 
-def _at_events() -> tuple[Pattern, ...]:
+def _in_sentences() -> tuple[Pattern, ...]:
     """Return the patterns of an age in a sentence: died at 70, will turn 65 in May, at 64 he, Mary is 64."""
     return (
         Pattern(

@@ -52,7 +52,7 @@ _NOT_MORE = r"[\d./-]|\d"
 @cache
 def patterns() -> tuple[Pattern, ...]:
     """Return all patterns of dates: in figures, with month names, short, partial, years, weekdays and holidays."""
-    return (*_numbers(), *_with_month_names(), *_short(), *_partial(), *_years(), *_short_years(), *_days())
+    return (*_numbers(), *_with_month_names(), *_short(), *_partial(), *_years(), *_short_years(), *_day_names())
 
 
 def _numbers() -> tuple[Pattern, ...]:
@@ -272,7 +272,7 @@ def _short_years() -> tuple[Pattern, ...]:
     )
 
 
-def _days() -> tuple[Pattern, ...]:
+def _day_names() -> tuple[Pattern, ...]:
     """Return the patterns of weekdays, alone or with a day, of short ones after a cue, and of holidays."""
     holidays = (
         "Christmas(?:\\s(?:Eve|Day))?|Thanksgiving(?:\\sDay)?|Easter(?:\\sSunday)?|"
