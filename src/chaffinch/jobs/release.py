@@ -134,7 +134,7 @@ def _run_with_ledger(
 
 
 def _check_taken(job: ReleaseJob, ledger: Ledger, *, overwrite: bool) -> None:
-    """Raise an error if an output path is taken; then delete the ledger that was just made."""
+    """If an output path is taken, delete the ledger that was just made, and raise an error."""
     try:
         _check_targets(job, overwrite=overwrite)
     except ChaffinchError:

@@ -53,7 +53,7 @@ def number_field(match: re.Match[str], group: str, role: str, width: Width) -> F
 
 
 def read_numbers(text: str, start: int, end: int, conventions: Conventions) -> list[Point] | None:
-    """Parse a date of digits only in text[start:end], in the order of `conventions`; None if it is none."""
+    """Parse a date of numbers only in text[start:end], year first or in the order of `conventions`; None if none."""
     span = (text, start, end)
     if match := _YEAR_FIRST.fullmatch(*span):
         return _read_three_numbers(match, ("b", "c"), "md", conventions)

@@ -63,7 +63,7 @@ def has_letters(text: str, start: int = 0, end: int = LONGEST) -> bool:
 
 @lru_cache(maxsize=4096)  # dates are read for the document's order and year before they are shifted
 def read_points(text: str, conventions: Conventions) -> tuple[Point, ...] | None:
-    """Parse a date text into its dates (several for a range or list); None if unreadable, or no such day exists."""
+    """Parse a date text into dates (several for a range or list), filling years; None if unreadable or no day."""
     if conventions.reference_year is not None:
         plain = read_points(text, Conventions(conventions.order, None, conventions.language))
         if plain is not None and all(map(_has_full_year, plain)):

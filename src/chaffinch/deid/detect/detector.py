@@ -224,7 +224,7 @@ class HybridDetector:
         return not self.model.overrules or _keeps_type(span)
 
     def chances(self, index: TokenIndex, soft: Soft) -> tuple[Floats, Ints]:
-        """Return (N,) chances that tokens are identifiers, raised under patterns, and (N,) their likeliest labels."""
+        """Return (N,) chances of identifiers, raised under patterns if these overrule, and (N,) likeliest labels."""
         chances, types = detect_soft.chances(soft)
         if not self.model.overrules:
             return chances, types

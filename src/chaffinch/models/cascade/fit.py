@@ -95,7 +95,7 @@ class _Run:
         return replace(model, calibration=self.calibration(lesson, self.folds, model, self.config))
 
     def two_stages(self) -> Model:
-        """Train the segmenter, the classifier of its segments, then the calibration; return the model."""
+        """Train the segmenter, then a classifier of its segments, calibrated, or of their tokens; return the model."""
         task, config, whole = self.task, self.config, self.task.segments()
         labels = config.labels(whole.names)
         model, lesson = self.readings(whole, labels)

@@ -154,7 +154,7 @@ def divergence(targets: Targets, jobs: Sequence[Job], logs: Any) -> Any:
 
 
 def _learn(model: Model, net: Net, task: Task, judge: Judge | None, watcher: Watcher, *, rate: float) -> None:
-    """Train the network in place; at the end it has the weights of the best epoch by `judge`, else the last."""
+    """Train the network in place until F1 by `judge` stops rising; keep the best epoch's weights, else the last."""
     config = model.config
     targets, bits = Targets.of(task, model.labels), shapes(task.docs)
     jobs = [job for job in jobs_of(task.docs, net.encoder, config.length, 0) if targets.known[job.tokens].any()]

@@ -26,7 +26,7 @@ def analyse(
     docs: Iterable[Document], config: MultiHMM | None = None, *, sources: Sequence[str] | None = None,
     gold: str | None = None, most: int = 10,
 ) -> Analysis:  # fmt: skip
-    """Measure how much sources vote and agree, and estimate how good each and their aggregate are.
+    """Measure how sources vote and agree, estimate how good they and their aggregate are, list the worst disagreements.
 
     Estimates are those of an HMM of many sources fitted to these votes, without gold. True scores are of documents with
     a layer `gold`, by default "gold". `most` is how many documents with the most disagreement are listed.

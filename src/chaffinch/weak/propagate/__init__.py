@@ -168,7 +168,7 @@ def _learn_suffixes(pages: Sequence[LabelledText]) -> tuple[dict[str, bool], boo
 
 
 def _learn_lexicon(pages: Sequence[LabelledText]) -> dict[Key, str]:
-    """Return {plain spelling: most frequent label} of strings that enough patients have and are mostly labelled."""
+    """Return {plain spelling: label} of strings, neither short nor long, mostly labelled, of enough patients."""
     found: dict[Key, Counter[str]] = defaultdict(Counter)
     patients: dict[Key, set[str]] = defaultdict(set)
     for page in pages:

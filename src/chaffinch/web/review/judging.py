@@ -184,7 +184,7 @@ def cases(desk: Desk, user: User) -> list[tuple[int, int]]:
 
 
 def open_case(desk: Desk, user: User, number: int) -> Case:
-    """Return a note's differences and settlements, and take it; Forbidden if none, DataError if another has it."""
+    """Take a note; return its differences and settlements; Forbidden if none or no adjudicator, DataError if taken."""
     require(user, "adjudicator")
     database = desk.project.database
     with database.read() as connection:

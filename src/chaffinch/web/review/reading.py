@@ -251,7 +251,7 @@ def count_identical(desk: Desk, user: User, number: int, start: int, end: int) -
 
 
 def apply_identical(desk: Desk, user: User, number: int, mark: Mark, *, scope: str, batch: str) -> Count:
-    """Store suggested marks wherever a mark's words occur unmarked in the reader's other notes; return the counts.
+    """Store suggested marks wherever a mark's words are unmarked in the reader's other open tasks; return the counts.
 
     It arrives as a suggestion there, to be accepted or removed when the note is read: nothing is decided unseen.
     """

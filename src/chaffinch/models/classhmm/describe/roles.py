@@ -110,7 +110,7 @@ def _entropy(counts: Floats) -> float:
 
 
 def measure(states: Ints, roles: Ints, given: Ints | None = None, *, seed: int = 0) -> Measure:
-    """Return the NMI of states and roles, with mean and 95th percentile under random permutations of states."""
+    """Return the NMI of states and roles, and its mean and 95th percentile if states are shuffled (inside `given`)."""
     rng, n = np.random.default_rng(seed), len(states)
     groups = np.zeros(n, np.int64) if given is None else given
     order = np.argsort(groups, kind="stable")
