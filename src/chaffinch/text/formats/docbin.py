@@ -44,7 +44,7 @@ class DocBinFormat:
     can: ClassVar[Capabilities] = Capabilities(exact=True, layers="many", span_sources=True, votes=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Recognise compressed MessagePack whose first key is that of a DocBin."""
+        """Tell whether a file is compressed MessagePack whose first key is that of a DocBin."""
         if not head or head[0] != _ZLIB:
             return False
         try:
@@ -53,7 +53,7 @@ class DocBinFormat:
             return False
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield one document per document of spaCy; all that follow one that cannot be read are lost with it."""
+        """Yield a unit per document of spaCy; one that cannot be read fails, and all that follow are lost with it."""
         for file in files:
             yield from record_units(file, _records(file, files, options), partial(_document, options), "document")
 
@@ -85,7 +85,7 @@ def _spacy() -> Any:
 
 
 def _to_spacy(doc: Document, spacy: Any, vocabulary: Any) -> Any:
-    """Return a document of spaCy with the same text: its tokens, cut at edges of spans, and what is between them."""
+    """Return the document as one of spaCy with the same text, cut at the edges of tokens and spans."""
     words, blanks, starts = _cut_text(doc)
     begins = set(doc.sentences[:, 0].tolist()) if doc.given and len(doc.sentences) else set()
     made = spacy.tokens.Doc(
@@ -111,7 +111,7 @@ def _to_spacy(doc: Document, spacy: Any, vocabulary: Any) -> Any:
 
 
 def _cut_text(doc: Document) -> tuple[list[str], list[bool], list[int]]:
-    """Return words that make up the text, whether a blank that is no word follows each, and where they start."""
+    """Return (words that make up the text, whether an unlisted blank follows each, where each starts)."""
     spans = [span for layer in doc.layers.values() for span in layer]
     starts, ends = {span.start for span in spans}, {span.end for span in spans}
     edges = {0, len(doc.text), *starts, *ends, *doc.tokens.ravel().tolist()}
@@ -174,7 +174,7 @@ def _trim(sentence: Any) -> list[int] | None:
 
 
 def _spans(spans: Iterable[Any], attributes: Any) -> list[dict[str, Any]]:
-    """Return spans of spaCy as objects of our JSON lines, with the scores and sources that a group keeps."""
+    """Return spans of spaCy as JSON objects, with the scores and sources in a group's attributes if they fit."""
     found = list(spans)
     scores, sources = (attributes.get(name) for name in ("scores", "sources"))
     return [

@@ -73,7 +73,7 @@ class Doccano:
         return isinstance(record.get("label"), list) or isinstance(record.get("Comments"), list)
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield one document per line."""
+        """Yield a unit per line that is not blank."""
         return object_units(files, partial(_document, options=options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
@@ -82,7 +82,7 @@ class Doccano:
 
 
 def _document(record: Mapping[str, Any], number: str, options: ReadOptions) -> Document:
-    """Return the document of a doccano record; `number` is its id if it has none; DataError if it is malformed."""
+    """Return the document of a doccano record; `number` is its id if it has none; DataError if malformed."""
     text = record.get("text", record.get("data"))
     if not isinstance(text, str):
         raise DataError('has no "text"; expected an object with "text" and "label" or "entities"')
