@@ -39,9 +39,9 @@ def maximise(
     function: Function, x: Floats, *, evaluations: int, memory: int = 8, tolerance: float = 1e-6,
     watch: Callable[[int, float], None] | None = None,
 ) -> Optimum:  # fmt: skip
-    """Climb from x by L-BFGS until a step gains too little or `evaluations` are used; an interrupt ends it early.
+    """Climb from x by L-BFGS till steps gain little or `evaluations` are used; return the best point found.
 
-    `watch` is called with the evaluations and the value after each step. An interrupt ends the climb there.
+    `watch` is called with the evaluations and the value after each step. An interrupt ends the climb, and is noted.
     """
     evaluated, value, steps, trace = 0, -np.inf, Steps(maxlen=memory), list[float]()
     try:

@@ -45,7 +45,7 @@ class Task:
     def of(
         cls, documents: Sequence[Document], *, layer: str | None, soft: str | None, names: Sequence[str] = ()
     ) -> Task:
-        """Prepare documents with spans or soft labels, sorted by patient; DataError if there is nothing to learn."""
+        """Return documents prepared with spans or soft labels, sorted by patient; DataError if there are none."""
         if not documents:
             raise DataError("there are no documents to learn from; check the input")
         numbers: dict[str, int] = {}
