@@ -55,7 +55,7 @@ def save(
     arrays: Mapping[str, Array],
     strings: Mapping[str, Sequence[str]] | None = None,
 ) -> Manifest:
-    """Write a model file, complete or not at all; return the manifest with its checksum; or raise an error."""
+    """Write a model file, complete or not at all; return its manifest with checksum; ConfigError, ModelError."""
     from safetensors.numpy import save as serialise
 
     tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -177,7 +177,7 @@ def _unreadable(file: Path, error: OSError) -> ModelError:
 
 
 def _manifest(content: bytes, file: Path) -> Manifest:
-    """Return the manifest at the head of a model file; ModelError if it is damaged or of a newer format."""
+    """Return the manifest at the head of a model file; ModelError if it is damaged or of another format."""
     length = int.from_bytes(content[:_PREAMBLE], "little")
     if len(content) < _PREAMBLE or length > len(content) - _PREAMBLE:
         raise ModelError("is truncated or not a model file; copy it again, or retrain the model", path=file)

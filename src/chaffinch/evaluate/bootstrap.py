@@ -130,7 +130,7 @@ def _is_defined(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _ranges(drawn: Floats, known: NDArray[np.bool_], level: float) -> Ranges:
-    """Return the intervals of precision, recall and F1 from draws (B, 3), each from the draws where it is `known`."""
+    """Return the intervals of precision, recall, F1 from draws (B, 3) where each is `known`; None if never known."""
     precision, recall, f1 = (_range(drawn[known[:, k], k], level) for k in range(3))
     return precision, recall, f1
 

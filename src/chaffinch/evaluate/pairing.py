@@ -66,7 +66,7 @@ def pair(
     predicted_layer: str | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Pairs:
-    """Return gold documents with predictions by id, else by text, in the chosen layers; DataError, or ConfigError.
+    """Return a pair per gold document: predictions by id, else text, empty if missing; DataError, ConfigError.
 
     DataError if documents, texts or layers do not fit, ConfigError for a map `labels` that names labels not there.
 
@@ -179,7 +179,7 @@ def _check_texts(golds: Sequence[Document], partners: Sequence[Document | None])
 
 
 def _choose_gold_layer(docs: Sequence[Document], name: str | None) -> str | None:
-    """Return the gold layer's name: as given, else "gold", else the only one; DataError if undecided."""
+    """Return the gold layer's name: as given, else "gold", else the only one; DataError if absent or undecided."""
     names = _layer_names(docs)
     if name is not None:
         return _require_layer(names, name, "gold")

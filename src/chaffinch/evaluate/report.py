@@ -176,7 +176,7 @@ def _ranking_section(found: ScoredSpans) -> str:
 
 
 def _mistakes_section(found: Sequence[Case], docs: Sequence[Document], *, with_text: bool) -> str:
-    """Return the HTML list of the first `LISTED` mistakes, with words if `with_text`; "" without mistakes."""
+    """Return the HTML table of the first `LISTED` mistakes, with words if `with_text`; "" without mistakes."""
     wrong = [case for case in found if case.kind != "right"]
     shown = wrong[:LISTED]
     head = ["document", "what", "gold", "predicted", *(["context"] if with_text else [])]
@@ -199,7 +199,7 @@ def _span_html(span: Span | None) -> str:
 
 
 def _context_html(text: str, case: Case) -> str:
-    """Return the text around a mistake as HTML: gold underlined, predicted with a background."""
+    """Return the mistake and `_CONTEXT` characters on both sides as HTML: gold underlined, predicted in colour."""
     spans = [span for span in (case.gold, case.predicted) if span is not None]
     low, high = max(0, case.start - _CONTEXT), min(len(text), max(s.end for s in spans) + _CONTEXT)
     cuts = sorted({low, high, *(edge for span in spans for edge in (span.start, span.end))})

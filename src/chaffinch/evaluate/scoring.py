@@ -140,7 +140,7 @@ def compare(
 
 
 def compare_pairs(first_pairs: Pairs, second_pairs: Pairs, *, scheme: str = "strict", seed: int = 0) -> Comparison:
-    """Return the difference of two systems in micro F1, its interval and p; both are paired with the same gold."""
+    """Return two paired systems' difference in micro F1, its interval and p; ConfigError, or DataError if unpaired."""
     name = table_names(scheme)[0]
     if TABLES[name].official:
         first_pairs, second_pairs = _keep_predicted_by_both(first_pairs, second_pairs)

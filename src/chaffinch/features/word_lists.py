@@ -35,7 +35,7 @@ class WordListFeature:
         return f"WordListFeature({self.language!r}, {len(self.hidden)} words hidden)"
 
     def marks(self, docs: Sequence[Document]) -> list[NDArray[np.int64]]:
-        """Return each token's profile as a number, an array (T,) per document; 0 for words without letters."""
+        """Return each token's profile as a number, an array (T,) per document; 0 without letters; or ConfigError."""
         if len(self._numbers) > _REMEMBERED:
             self._numbers = {}
         pack, numbers = languages.pack(self.language, self.hidden), self._numbers
@@ -50,7 +50,7 @@ class WordListFeature:
         return out
 
     def profile(self, word: str) -> str:
-        """Return the profile of a word: its letter case, and the lists that have it ("Title last-hi")."""
+        """Return the profile of a word: letter case, lists that have it ("Title last-hi"); ConfigError for no pack."""
         return word_profile(word, languages.pack(self.language, self.hidden))
 
 

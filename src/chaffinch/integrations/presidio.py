@@ -32,7 +32,7 @@ class ChaffinchRecognizer(EntityRecognizer):  # type: ignore[misc]  # Presidio h
         native: bool = False,
         language: str = "en",
     ) -> None:
-        """Make a recogniser of a packaged model or file, None for rules alone, or a detector built before (`find`).
+        """Make a recogniser of a model (name, file, None: rules alone), or of a detector; ConfigError, ModelError.
 
         `recall` sets the detector's threshold; with `native`, types are ours and not Presidio's.
         """

@@ -36,7 +36,7 @@ class SequenceTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.config = config
 
     def fit(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[str]], groups: Any = None) -> SequenceTagger:
-        """Train on sentences and tags, `groups` as patients; return self; DataError if lengths or words are wrong."""
+        """Train on sentences and tags, `groups` as patients; set `tagger_`, `classes_`; return self; or DataError."""
         if y is None:
             raise DataError("y is None, and a tagger learns from tags; give one list of tags for each sentence")
         sentences, tags = list(X), list(y)
@@ -57,7 +57,7 @@ class SequenceTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return self
 
     def predict(self, X: Sequence[Sequence[str]]) -> list[list[str]]:
-        """Return a tag per word and sentence; NotFittedError before `fit`, DataError if X has no lists of words."""
+        """Return a tag per word and sentence; NotFittedError before `fit`, DataError if X is no lists of words."""
         check_is_fitted(self)
         tagger = self.tagger_
         return [encode(doc.layer(tagger.layer), doc.tokens) for doc in tagger.annotate(_documents(list(X)))]

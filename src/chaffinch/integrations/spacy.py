@@ -99,7 +99,7 @@ def make_deid(
     spans_key: str,
     set_ents: bool,
 ) -> SpanComponent:
-    """Return the component that finds identifiers by `model`: a file, a packaged model, or None for rules alone."""
+    """Return the component that finds identifiers by a model's name or file, None: rules; ConfigError, ModelError."""
     find = detector(model, recall=recall, fast=fast)
     return SpanComponent(find, find.layer, spans_key, set_ents)
 
@@ -114,7 +114,7 @@ def make_tagger(
     spans_key: str,
     set_ents: bool,
 ) -> SpanComponent:
-    """Return the component of a model file or packaged model that tags; ConfigError for any other kind of model."""
+    """Return the component of a model file or packaged model that tags; ConfigError for other kinds; ModelError."""
     tagger = load(model)
     if not isinstance(tagger, Tagger | WeakTagger | HybridDetector):
         raise ConfigError("the model of this component tags nothing; give a file that `chaffinch train` wrote")

@@ -238,7 +238,10 @@ def _mean_field(clique: Clique) -> Beliefs:
 
 
 def _climb(clique: Clique, labels: Ints) -> Labelling:
-    """Return the labelling after single label changes, best first, until none gains; it may not be the best of all."""
+    """Return the labelling after single label changes, best first, until none gains; DataError: impossible pairs.
+
+    It may not be the best of all.
+    """
     m, C = clique.unary.shape
     labels = labels.copy()
     while True:

@@ -113,10 +113,9 @@ def hidden_words(words: Iterable[str]) -> frozenset[str]:
 
 @cache
 def lines(language: str, name: str) -> tuple[str, ...]:
-    """Return the entries of a shipped language's list, such as `lines("en", "protected/drugs")`; () if there is none.
+    """Return the lines of a shipped language's list but blank and "# " ones, such as "protected/drugs"; () without it.
 
-    Blank lines and lines that begin with "# " are left out; a list may be a .txt or a .txt.gz. A list that a language
-    does not have is empty.
+    For instance `lines("en", "protected/drugs")`. A list may be a .txt or a .txt.gz.
     """
     path = _HERE / language / f"{name}.txt"
     if not path.exists() and not path.with_suffix(".txt.gz").exists():

@@ -178,12 +178,12 @@ class Tagger:
     def partial_fit(
         self, documents: Iterable[Document], config: Config | None = None, **options: Unpack[TrainOptions]
     ) -> Tagger:
-        """Return a tagger trained further on these documents; new labels may appear; options as of `train`."""
+        """Return a tagger trained further on these documents, new labels allowed; options and errors as of `train`."""
         options["start"] = self
         return train(documents, config or self.model.config, **options)
 
     def save(self, path: str | Path) -> Tagger:
-        """Write a model file, complete or not at all; return the tagger with the checksum in its manifest."""
+        """Write a model file, complete or not at all; return the tagger with its checksum; ConfigError, ModelError."""
         state = self.model.state()
         for number, step in enumerate(self.before):
             state = state.with_child(f"before{number}", step.model.state())
@@ -302,7 +302,7 @@ class _Training:
         return self.options.get("name") or method_of(self.config).name
 
     def run(self) -> Tagger:
-        """Return the tagger with its manifest: earlier layers are added, the model and an aligner are trained."""
+        """Return the tagger with its manifest, after training model and aligner on earlier steps' layers; or errors."""
         start, data, watcher = self.options.get("start"), self.data, Watcher(self.options.get("progress"))
         for step in self.steps:
             data = replace(data, documents=step(data.documents), dev=step(data.dev))
@@ -330,7 +330,7 @@ class _Training:
         )  # fmt: skip
 
     def aligner(self, data: TrainingSet, config: Config, watcher: Watcher) -> alignment.Model | None:
-        """Return an alignment learnt on cross-fitted documents; None if not asked for, or interrupted.
+        """Return an alignment learnt on cross-fitted documents; None if not asked for, or interrupted; ConfigError.
 
         Where no word is repeated there is nothing to learn, and the default weights are returned.
         """
@@ -372,7 +372,7 @@ def load(path: str | Path) -> Tagger:
 
 
 def _step(state: State, number: int, entry: Mapping[str, Any]) -> Step:
-    """Return an earlier step of a tagger, as its manifest describes it."""
+    """Return an earlier step of a tagger, as its manifest describes it; ModelError for an unknown kind."""
     kind = entry.get("kind", "cascade")  # files of format 1 without it are of cascades
     part = state.child(f"before{number}", kind=kind, config=entry["config"], labels=entry["labels"])
     return Step(entry["layer"], registry.model_of(part))

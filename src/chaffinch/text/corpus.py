@@ -116,7 +116,10 @@ class Corpus:
         return from_datasets(dataset, layer=layer, text=text)
 
     def to_datasets(self, *, layer: str | None = None) -> Any:
-        """Return a Hugging Face dataset of id, tokens and ner_tags (named numbers); MissingExtraError without it."""
+        """Return a Hugging Face dataset of id, tokens, ner_tags (named numbers); MissingExtraError, or DataError.
+
+        DataError if spans overlap or cut tokens.
+        """
         from chaffinch.text.formats.frames import to_datasets
 
         return to_datasets(self, layer=layer)

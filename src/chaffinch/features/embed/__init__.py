@@ -151,7 +151,7 @@ def library() -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[Any]:
-    """Yield the transformers library, its progress bars and warnings off inside the block."""
+    """Yield the transformers library, its bars and warnings off in the block; MissingExtraError without it."""
     library()
     import transformers
 

@@ -106,7 +106,10 @@ def label_names(documents: Sequence[Document], layer: str) -> tuple[str, ...]:
 
 
 def observe(docs: Sequence[Document], layer: str, names: Sequence[str]) -> RepeatedWords:
-    """Return all words of one patient's documents with the layer's labels and chances, by their places in `names`."""
+    """Return all words of a patient's documents with the layer's labels and chances; DataError for overlapping spans.
+
+    Labels are numbered by their places in `names`.
+    """
     index = {name: number for number, name in enumerate(names)}
     table: dict[str, int] = {}
     folds: dict[str, int] = {}

@@ -117,7 +117,7 @@ def patient_floor(patients: int) -> int:
 
 
 def runs_of(doc: Document, layer: str | None, *, whole: bool = False) -> list[tuple[int, int, str]]:
-    """Return a layer's spans as runs (first token, end, label), fitted to tokens; with `whole`, labelled "segment"."""
+    """Return a layer's spans as runs (first, end, label) of tokens; `whole`: all "segment"; DataError for overlaps."""
     spans = doc.layer(layer)
     names = sorted({span.label for span in spans})
     pieces = pieces_of(doc, spans, {name: number for number, name in enumerate(names)}, Fitted())

@@ -16,7 +16,7 @@ from chaffinch.models.latent.layout import StateLayout, TagPosterior, chunks, fi
 
 
 def decode_posterior(known: TagPosterior, follows: Bools | None, cost_ratio: float) -> Ints:
-    """Return the tags of most expected gain, per token; where `follows` forbids them, per valid sentence.
+    """Return the tag of most expected gain per token; where `follows` forbids it, the best valid ones; or DataError.
 
     A token's tag s is chosen over "outside" when cost_ratio * p1(s) > p1(0): where the two share the token, when
     p1(s) > 1 / (1 + cost_ratio). Only sentences whose likeliest tags may not follow one another need a Viterbi.

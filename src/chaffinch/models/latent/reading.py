@@ -82,7 +82,7 @@ class LatentReader:
         return np.split(out, np.cumsum(self.seen.sizes)[:-1])
 
     def alternatives(self, n: int) -> list[list[list[Run]]]:
-        """Return up to n readings, best first, each the runs by document; sentences with fewer repeat their last."""
+        """Return up to n readings, best first, as runs by document; a sentence with fewer repeats its last."""
         paths = []
         for batch in self.batches:
             chain = project(batch, self.labels.tag_of)

@@ -60,7 +60,7 @@ def _ambiguous(states: States, text: Text, config: PhraseHMM) -> bool:
 
 
 def _uniform_tables(states: States, sizes: tuple[int, ...]) -> PhraseTables:
-    """Return log tables with equal probabilities for all that is allowed."""
+    """Return log tables with equal probabilities for all that is allowed; DataError if no move is."""
     zero = PhraseTables.zeros(states, sizes)
     inner = log_uniform(states.inner_moves()) if states.unlabelled_inner else zero.inner
     return PhraseTables(

@@ -177,7 +177,7 @@ def _batches(lessons: Sequence[Lesson], pieces: int, rng: np.random.Generator) -
 def _learn(
     network: Any, lessons: Callable[[int], list[list[Lesson]]], config: Reader, vocabulary: Vocabulary, watcher: Watcher
 ) -> None:
-    """Fine-tune the network in place for all epochs; an interrupt ends it early and is noted in the watcher."""
+    """Fine-tune the network in place; an interrupt ends it and is noted in the watcher; DataError without notes."""
     import torch
 
     batches = lessons(0)

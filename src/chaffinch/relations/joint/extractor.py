@@ -48,7 +48,7 @@ class PairingRule(NamedTuple):
     level: float
 
     def apply(self, reading: PhraseReading, roles: int) -> PhraseReading:
-        """Return a reading labelled anew by this rule; extracted if each role has a segment and the lead is over."""
+        """Return the reading labelled by this rule; extracted if each role has a segment and the lead is over."""
         over = reading.chances >= self.level  # (T, roles)
         labels = tuple(int(mask) for mask in over @ (1 << np.arange(roles)))
         enough = reading.positive - reading.null > self.lead if np.isfinite(reading.positive) else False

@@ -172,7 +172,7 @@ def output_format(target: Path, name: str | None = None) -> Format:
 
 
 def output_variant(form: Format, target: Path, *, single: bool = False) -> Format:
-    """Return the variant of the format for the output's suffix, or for a single file; else the format itself.
+    """Return the format's variant for the output's suffix, or one for a single file; else the format itself.
 
     With `single` there is one input file: a format of one file per document can then be written to one file.
     """

@@ -137,7 +137,7 @@ def printable_name(name: str) -> str:
 
 
 def read_archive(path: str, name: str) -> InputTree:
-    """Read a zip or tar file; return its members, the excluded and the unreadable ones. `name` is its own."""
+    """Return a zip or tar file's members, the excluded and the unreadable, itself too if so; `name` is its own."""
     members = _Members(path, name)
     try:
         with open_plain_file(path) as stream:
@@ -178,7 +178,7 @@ class _Members:
 
 
 def _add_zip(stream: BinaryIO, members: _Members) -> None:
-    """Read all members of a zip file, failures one by one as unread; also report bytes its directory omits."""
+    """Add all members of a zip file, failures one by one as unread, and the file itself if its list omits bytes."""
     with zipfile.ZipFile(stream) as archive:
         for info in archive.infolist():
             if info.is_dir() and not info.file_size:

@@ -42,7 +42,7 @@ class BiocJson:
             yield from record_units(file, _records(file), partial(parse_record, options), "document")
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write one collection, one line per document, to `target`; return the number of documents."""
+        """Write one collection to `target`, a line per document; count losses; return the number of documents."""
         count = 0
         with target.open("wb") as stream:
             stream.write(_HEADER)

@@ -86,7 +86,7 @@ class Brat:
                 yield failing_unit(file.name, error)
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a folder of a .txt and, if it has layers, an .ann file per document, named by id; return the number."""
+        """Write a folder of .txt and .ann (with layers) by id; count losses; return the number; DataError: bad id."""
         target.mkdir()
         count = 0
         for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
@@ -106,7 +106,7 @@ def _read_pair(text: Entry, annotated: Entry | None) -> bytes:
 
 
 def _parse_pair(stem: str, where: str, annotated: str | None, options: ReadOptions, content: bytes) -> Document:
-    """Return the document of `_read_pair`'s bytes: text, and spans and relations if annotated; or DataError."""
+    """Return the document of `_read_pair`'s bytes, spans and relations if annotated; count losses; or DataError."""
     end = 8 + int.from_bytes(content[:8], "big")
     text = decode(content[8:end], where)
     layers, relations = {}, []

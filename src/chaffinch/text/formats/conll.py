@@ -74,13 +74,13 @@ class _Block:
     layout: ColumnLayout = field(default_factory=ColumnLayout)
 
     def end_sentence(self) -> None:
-        """End the sentence under way, if it has tokens."""
+        """End the sentence under way and note its size, if it has tokens."""
         if len(self.words) > self.open:
             self.sizes.append(len(self.words) - self.open)
             self.open = len(self.words)
 
     def record(self, otherwise: str, layout: ColumnLayout | None) -> Record[_Block]:
-        """End the last sentence; return a record of the block; `otherwise` is its id unless its mark has one."""
+        """End the last sentence, keep the layout, return the block as a record; `otherwise` is a default id."""
         self.end_sentence()
         self.layout = layout or ColumnLayout()
         return Record(otherwise, self.line, self)
@@ -116,7 +116,7 @@ class ColumnFormat:
             yield from record_units(file, _blocks(file, name, options), partial(_document, options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a file in the first document's layout, without marks if one document needs none; return the number."""
+        """Write a file in the first document's layout, with marks if needed; count losses; return the number."""
         waiting = iter(documents)
         ahead = list(islice(waiting, 2))
         stem = str(PurePosixPath(target.name).with_suffix(""))
@@ -152,7 +152,7 @@ class ColumnFormat:
 
 
 def _blocks(file: Entry, name: str, options: ReadOptions) -> Iterator[Record[_Block]]:
-    """Yield a file's documents, cut at -DOCSTART- or by number of sentences; DataError or ConfigError for bad rows."""
+    """Yield a file's documents, cut at -DOCSTART- or by sentences (then noted in `cut`); DataError or ConfigError."""
     layout: ColumnLayout | None = None
     known = {"O"}
     block = _Block(1)

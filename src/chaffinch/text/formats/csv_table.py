@@ -87,7 +87,7 @@ class Table:
             yield from _row_units(file, chosen[index], partial(default_id, files), options)
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a header of all columns used and a row per document; count absent fields as lost; return the number."""
+        """Write a header of all columns used and a row per document; count losses; return the number of documents."""
         count = 0
         columns: dict[str, str] = {}  # in the order of their first use
         with spool(target.parent) as rows, target.open("w", encoding="utf-8", newline="") as stream:

@@ -58,7 +58,7 @@ class DocBinFormat:
             yield from record_units(file, _records(file, files, options), partial(_document, options), "document")
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write all documents, which are held in memory until then; return their number."""
+        """Write all documents, held in memory until then; count losses; return their number; MissingExtraError."""
         spacy = _spacy()
         vocabulary = spacy.vocab.Vocab()
         box = spacy.tokens.DocBin(store_user_data=True)
@@ -193,7 +193,7 @@ def _spans(spans: Iterable[Any], attributes: Any) -> list[dict[str, Any]]:
 
 
 def _document(options: ReadOptions, name: str, record: dict[str, Any]) -> Document:
-    """Return the document of a record; `name` is its id if it has none."""
+    """Return the document of a record of our JSON lines; `name` is its id if it has none; DataError if unfit."""
     return jsonl.document_of(record, name, options)
 
 

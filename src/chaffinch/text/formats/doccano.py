@@ -77,7 +77,7 @@ class Doccano:
         return object_units(files, partial(_document, options=options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write one line per document, in the form with relations if it has some; return the number of documents."""
+        """Write one line per document, in the form with relations if it has some; count losses; return their number."""
         return write_lines(documents, target, lambda doc: _record(doc, options))
 
 

@@ -91,7 +91,7 @@ def from_datasets(dataset: Any, *, layer: str = "gold", text: str = "text") -> C
     options = ReadOptions(layer=layer, tag_names=_tag_names(dataset.features))
 
     def walk() -> Iterator[Document]:
-        """Yield a document for each row: of its tokens and tags if it has tokens, else of its text."""
+        """Yield a document for each row: of its tokens and tags if it has tokens, else of its text; or DataError."""
         for number, row in enumerate(dataset):
             if "tokens" in row:
                 yield document_of({key: value for key, value in row.items() if value is not None}, str(number), options)

@@ -63,7 +63,7 @@ class TokenLists:
         return object_units(files, partial(document_of, options=options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write one line per document, with IOB2 tags as text, none without layers; return the number of documents."""
+        """Write a line per document, with IOB2 tags as text, none without layers; count losses; return their number."""
         return write_lines(documents, target, lambda doc: _record(doc, options))
 
 

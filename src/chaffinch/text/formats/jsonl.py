@@ -104,7 +104,7 @@ class JsonLines:
         return object_units(files, partial(document_of, options=options, chosen=chosen))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a line per document, from which all comes back but infinite numbers and NaN; return the number."""
+        """Write a line per document; only infinite numbers and NaN do not come back (counted); return the number."""
         return write_lines(documents, target, lambda doc: _record(doc, options))
 
 
@@ -160,7 +160,7 @@ def document_of(
 
 
 def _document(record: Mapping[str, Any], number: str, options: ReadOptions) -> Document:
-    """Return the document of an object with our field names, also a short list of spans; `number` is a default id."""
+    """Return the document of an object with our field names, or short spans; `number`: default id; or DataError."""
     known = convert(record, DocumentRecord)
     layers = {name: spans_of(items) for name, items in (known.layers or {}).items()}
     short = next((key for key in _SHORT if isinstance(record.get(key), list)), None)

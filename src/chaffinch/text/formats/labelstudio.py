@@ -94,7 +94,7 @@ class LabelStudio:
             yield from record_units(file, _tasks(file, files), partial(_parse_task, options), "task")
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a JSON list with one task per document, offsets in code points; return their number."""
+        """Write a JSON list with one task per document, offsets in code points; count losses; return their number."""
         encoder = msgspec.json.Encoder()
         count = 0
         with target.open("wb") as stream:
@@ -106,7 +106,7 @@ class LabelStudio:
 
 
 def _document(task: Task, number: str, options: ReadOptions) -> Document:
-    """Return the document of a task: annotations and predictions become layers; `number` is its id if it has none."""
+    """Return a task's document, results as layers; `number` is its id if it has none; count losses; or DataError."""
     results = _results(task, options)
     regions_by_layer = {name: _regions(result, options.losses) for name, result in results.items()}
     key = _text_key(task.data, [item for found in regions_by_layer.values() for item, _ in found])

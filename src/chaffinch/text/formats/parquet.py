@@ -73,7 +73,10 @@ class Parquet:
             yield from record_units(file, records, partial(_document, options, chosen[index]))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write in row groups, by the first document's columns if it has them; return the number of documents."""
+        """Write in row groups, by the first document's columns if it has them; count losses; return the number.
+
+        MissingExtraError without pyarrow, DataError if only some documents have columns.
+        """
         pa, pq = _pyarrow()
         documents = iter(documents)
         first = next(documents, None)
@@ -101,7 +104,7 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 def _schema() -> Any:
-    """Return the Arrow schema of our own Parquet files."""
+    """Return the Arrow schema of our own Parquet files; MissingExtraError without pyarrow."""
     pa, _ = _pyarrow()
     place = [("start", pa.int64()), ("end", pa.int64())]
     texts = [(name, pa.string()) for name in ("source", "concept")]
@@ -147,7 +150,10 @@ def _row(doc: Document) -> dict[str, Any]:
 
 
 def _write_columns(documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-    """Write documents under their own columns' names, meta fields as typed columns; count losses; return number."""
+    """Write documents under their own columns' names; count losses; return the number; DataError if one has none.
+
+    Meta fields become typed columns.
+    """
     pa, pq = _pyarrow()
     kinds: dict[str, set[type]] = {}
     with spool(target.parent) as rows:

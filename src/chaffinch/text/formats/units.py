@@ -65,7 +65,7 @@ def file_units(files: Iterable[Entry], make: Callable[[str, str, bytes], Documen
 def record_units(
     file: Entry, records: Iterable[Record[R]], make: Callable[[str, R], Document], word: str = ""
 ) -> Iterator[Unit]:
-    """Yield a unit per record; reading one calls `make` with its name and value; a DataError ends in a failing unit.
+    """Yield a unit per record; reading it calls `make`; where `records` raises DataError, a failing unit is the last.
 
     If the records can no longer be separated, all that follow are one unit that fails. Messages begin with `word` and
     the number of the record, for files in which line numbers do not help.
@@ -83,7 +83,7 @@ def record_units(
 def line_units(
     files: Sequence[Entry], make: Callable[[str, str, int, str], Document], *, make_id: Callable[[Entry, int], str]
 ) -> Iterator[Unit]:
-    """Yield a unit per line that is not blank; reading one calls `make`; a DataError ends a file in a failing unit.
+    """Yield a unit per line that is not blank; reading it calls `make`; a file that breaks off ends in a failing unit.
 
     `make` gets the text of the line, the path of its file and its number in it, and the name of a document that has no
     id, which `make_id` makes of the file and the index of the document.

@@ -59,7 +59,7 @@ def fit(
     dev: Dev | None = None,
     watcher: Watcher | None = None,
 ) -> Model:
-    """Return a model learnt from votes on tokens with embeddings (T, D); DataError if these do not fit the votes.
+    """Return a model learnt from votes and embeddings (T, D), after an interrupt the best so far; DataError if unfit.
 
     `constant` is a MultiHMM model that was fitted before; without it the one of the settings is fitted first.
     An interrupt ends learning; the best model so far is kept.

@@ -51,7 +51,7 @@ class Model:
         return vote_matrix
 
     def observe(self, vote_matrix: VoteMatrix) -> TokenInput:
-        """Return the votes, from `select_votes`, as the input of the chain."""
+        """Return the votes, which must come from `select_votes`, as symbols, powers and fixed logs for the chain."""
         return (
             observe(vote_matrix, self.config) if self.constant is None else bridge.observe(self.constant, vote_matrix)
         )

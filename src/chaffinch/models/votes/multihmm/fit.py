@@ -52,7 +52,7 @@ TRIAL = 5  # passes on half the documents, before the other half chooses the wei
 
 
 def fit(vote_matrix: VoteMatrix, config: MultiHMM | None = None, *, watcher: Watcher | None = None) -> Model:
-    """Learn a model from votes, without sources that never vote (a warning); DataError if a reliable one is unknown."""
+    """Return a model learnt from votes; a warning lists silent sources, left out; DataError: unknown reliable one."""
     config, watcher = config or MultiHMM(), watcher or Watcher()
     unknown = [name for name in config.negative_reliable if name not in vote_matrix.sources]
     if unknown:
@@ -68,7 +68,7 @@ def fit(vote_matrix: VoteMatrix, config: MultiHMM | None = None, *, watcher: Wat
 
 
 def _decoding_weights(model: Model, vote_matrix: VoteMatrix) -> SourceWeights:
-    """Return the model's weights with those of silence, as set or chosen on held-out documents, for decoding."""
+    """Return the model's weights for decoding: of silence, and if votes rule O out, as set or by held-out documents."""
     config, S = model.config, len(model.sources)
     silence = np.ones(S) if config.silence == HELD_OUT else np.full(S, float(config.silence))
     voted = config.voted_is_entity is True

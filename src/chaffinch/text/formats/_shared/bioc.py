@@ -116,7 +116,7 @@ def _objects(record: Record, key: str) -> list[dict[str, Any]]:
 
 
 def _all_levels(record: Record, key: str) -> Iterator[dict[str, Any]]:
-    """Yield the annotations or relations (`key`) of a document, its passages and their sentences."""
+    """Yield the annotations or relations (`key`) of a document, its passages and sentences; DataError if not lists."""
     yield from _objects(record, key)
     for passage in _objects(record, "passages"):
         yield from _objects(passage, key)
@@ -229,7 +229,7 @@ def _details(infons: Record) -> tuple[float, str]:
 
 
 def _relation(item: Record, by_id: Mapping[str, Span], spans: Iterable[Span], losses: Losses) -> Relation | None:
-    """Return a BioC relation of spans (its nodes) or concepts (its infons); None, counted as lost, if neither fits."""
+    """Return a BioC relation of spans (its nodes) or concepts (its infons); None, counted, if unfit; or DataError."""
     infons = _infons(item)
     kind = next((key for key in _TYPE if isinstance(infons.get(key), str)), None)
     nodes = [(str(node.get("role", "")), str(node.get("refid"))) for node in _objects(item, "nodes")]

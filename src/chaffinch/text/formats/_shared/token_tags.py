@@ -38,7 +38,7 @@ def lay_out(words: Sequence[str], sizes: Sequence[int]) -> tuple[str, Offsets, O
 
 
 def spans_of_tags(tags: Sequence[str], tokens: Offsets, sizes: Sequence[int]) -> Iterator[Span]:
-    """Yield the spans of tags of any scheme; none crosses the end of a sentence (`sizes` in tokens)."""
+    """Yield the spans of tags of any scheme, none over a sentence's end (`sizes` in tokens); DataError: bad tag."""
     starts, ends = tokens[:, 0].tolist(), tokens[:, 1].tolist()
     begin = 0
     for size in sizes:
