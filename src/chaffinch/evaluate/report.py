@@ -155,7 +155,7 @@ def _leakage_section(found: Leakage) -> str:
 
 
 def _ranking_section(found: ScoredSpans) -> str:
-    """Return HTML charts of precision against recall, and of calibration; "" if all scores are equal."""
+    """Return HTML charts of precision by recall and, for scores in 0–1, of calibration; "" if all scores are equal."""
     if not found.varies:
         return ""
     shape = curve(found)

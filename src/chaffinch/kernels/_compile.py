@@ -86,7 +86,7 @@ def _digest() -> str:
 
 
 def _announce(folder: Path | None) -> None:
-    """Log a warning that kernels are about to be compiled, if the cache folder has none and compilation is on."""
+    """Log a warning that kernels are about to be compiled, unless the folder has some or compilation is off."""
     if not numba.config.DISABLE_JIT and (folder is None or next(folder.rglob("*.nbi"), None) is None):
         outcome = "kept for the next run" if folder else "not kept: no private cache folder could be made"
         log.warning("compiling kernels, once, for some seconds (%s)", outcome)

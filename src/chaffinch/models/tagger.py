@@ -87,7 +87,7 @@ class Tagger:
         return getattr(self.model, "calibration", Calibration()) != Calibration()
 
     def __call__(self, doc: Document | str) -> Document:
-        """Return the document, or one made of the text, with the tagger's layer added; or ConfigError."""
+        """Return the document, or one of the text, with the layers of the tagger's models added; or ConfigError."""
         return next(iter(self.annotate([as_document(doc)])))
 
     def annotate(
@@ -100,7 +100,7 @@ class Tagger:
         align: Literal["recall", "balanced"] | None = None,
         workers: int = 1,
     ) -> Corpus:
-        """Return a corpus, read anew at each iteration, with one more layer, the tagger's or `layer`; or ConfigError.
+        """Return a corpus, read anew each time, with all models' layers, the tagger's own as `layer`; ConfigError.
 
         With `confidence`, `Span.score` is the probability that the span is right, calibrated if `calibrated`. `bias`
         adds to the score of a label at each of its tokens: {"O": -1} finds more, {"O": 1} less. With `align`, the
@@ -111,7 +111,7 @@ class Tagger:
         check_documents(documents)
 
         def add_spans(docs: Sequence[Document]) -> list[Document]:
-            """Return a batch of documents with the layer of spans added."""
+            """Return a batch of documents with the layer of spans, and those of the models in `before`, added."""
             docs = self._add_earlier_layers(docs)
             found = self._spans(docs, confidence, bias)
             return [doc.with_layer(layer or self.layer, spans) for doc, spans in zip(docs, found, strict=True)]
@@ -128,10 +128,10 @@ class Tagger:
         return Corpus(lambda: iter(self._align(list(self.posteriors(walk(), name=name)), name, align)))
 
     def posteriors(self, documents: Iterable[Document], *, name: str | None = None) -> Corpus:
-        """Return a corpus, read anew at each iteration, with a soft layer: the chances of "O" and each label."""
+        """Return a corpus, read anew each time, with earlier models' layers and a soft one: chances of O and labels."""
 
         def add_posteriors(docs: Sequence[Document]) -> list[Document]:
-            """Return a batch of documents with the soft layer added."""
+            """Return a batch of documents with the soft layer, and the layers of the models in `before`, added."""
             docs = self._add_earlier_layers(docs)
             found, labels = self.model.posteriors(docs), ("O", *self.labels)
             return [
@@ -215,7 +215,7 @@ class Tagger:
         return [replace(doc, soft={name: soft for name, soft in doc.soft.items() if name != layer}) for doc in aligned]
 
     def _check_bias(self, bias: Bias) -> None:
-        """Raise ConfigError if the bias names a label that the model does not have."""
+        """Raise ConfigError if the bias names a label, other than O, that the model does not have."""
         for label in bias or ():
             if label not in {"O", *self.labels}:
                 raise ConfigError(f"bias names label {label!r}; this model has O, {', '.join(self.labels)}")

@@ -109,7 +109,7 @@ class View:
         ]
 
     def document(self, doc: Document) -> Document:
-        """Return the document with the view's text, new tokens, its spans that the view shows, and no soft labels."""
+        """Return the document with the view's text, tokens, and spans it shows; no soft labels, no relations."""
         layers = {name: list(self._spans_forth(spans)) for name, spans in doc.layers.items()}
         sentences = np.maximum.accumulate(self.forth(doc.sentences).ravel()).reshape(-1, 2) if doc.given else None
         return Document.make(
@@ -312,7 +312,7 @@ def _separates(text: str, place: int, sign: str) -> bool:
 
 
 def _line_ends(text: str) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) to drop where a hyphen breaks a word or number at a line end, with the hyphen if idle."""
+    """Yield (start, end) to drop of words and numbers broken at a line end: the break, and a hyphen only for it."""
     for match in _BREAK.finditer(text):
         hyphen, end = match.span()
         line = text[text.rfind("\n", 0, hyphen) + 1 : hyphen]

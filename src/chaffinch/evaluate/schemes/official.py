@@ -62,7 +62,7 @@ def i2b2_strict(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
 
 
 def i2b2_token(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
-    """Return counts of ASCII words in spans, right by offsets and TYPE; macro by document; `hipaa`: those only."""
+    """Return counts, macro by document, of ASCII words in spans, right by offsets and TYPE; `hipaa`: HIPAA alone."""
     return _macro_over_documents(
         count_sets(
             (set(_tokens(pair.document, pair.gold, hipaa)), set(_tokens(pair.document, pair.predicted, hipaa)))

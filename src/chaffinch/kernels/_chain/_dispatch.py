@@ -130,7 +130,7 @@ class ChainTables:
 
     @classmethod
     def of(cls, trans: Floats, *, shared: bool) -> ChainTables:
-        """Return exp(trans - largest) of each table (n, K, K) with its log scale; transposed too if one is shared."""
+        """Return exp(trans - largest) of tables (n, K, K), tiny values raised, and log scales; `shared`: transposes."""
         tables, shift = np.empty_like(trans), np.zeros(len(trans))
         floor = _scaled.TINY_STEP if _scaled.exp_tables(as_writable(trans), tables, shift) else 0.0
         return cls(tables, shift, floor, np.ascontiguousarray(tables[0].T) if shared else np.zeros((0, 0)))

@@ -165,7 +165,10 @@ def _step_moves(T: int, states: States, work: Workspace, sums: GradientSums, pac
 
 @helper()
 def _mark_large(T: int, states: States, gradient: Singles, large: Places) -> None:
-    """Mark in `large` (T,) tokens with a gradient above SMALL; add gradients of states to the columns they share."""
+    """Mark in `large` (T,) tokens with a gradient above SMALL; set in `gradient` the columns that states share.
+
+    Such a column gets the sum of its states' gradients, any other column beyond the states 0.
+    """
     K, W = states.K, states.W
     for t in range(T):
         top = np.float32(0.0)

@@ -116,14 +116,14 @@ def no_stops() -> NDArray[np.uint64]:
 def columns_of(
     seen: Observed, docs: Sequence[Document], stops: NDArray[np.uint64], layers: Sequence[str], resources: Resources
 ) -> list[Column]:
-    """Return columns of n-grams, heads and headers; then of clusters, lexicon, layers and word lists, if any."""
+    """Return columns of n-grams, heads and headers; of clusters, lexicon, layers, word lists, if any; or DataError."""
     return window.contexts(seen, stops) + resources.columns(seen, docs, layers)
 
 
 def published_columns(
     seen: Observed, docs: Sequence[Document], layers: Sequence[str], resources: Resources
 ) -> list[Column]:
-    """Return the columns of the published cascade: n-grams, tags alone, layers, and the lexicon at the word itself."""
+    """Return columns of the published cascade: n-grams, tags alone, layers, lexicon at the word; or DataError."""
     return [
         *window.ngrams(seen),
         window.always(seen),

@@ -165,7 +165,7 @@ def _soft(doc: Document, name: str, number: int) -> Soft:
 
 
 def _soft_target(task: Task, soft: Sequence[Soft], labels: Labels) -> Target:
-    """Return the training target of soft labels (tags or bare labels) in our states; rows of zeros are free.
+    """Return the training target of soft labels in our states; rows of 0 are free, rows above 1 list what is possible.
 
     A row of zeros leaves the token open; a row whose sum is above 1 lists possible tags, among which the model chooses;
     any other row is a distribution.

@@ -69,7 +69,7 @@ def _short(word: str) -> bool:
 
 
 def _strip_plural(word: str) -> str:
-    """Return the word after Porter's step 1a: "sses" to "ss", "ies" to "i", other "s" dropped."""
+    """Return the word after Porter's step 1a: "sses" to "ss", "ies" to "i", "ss" kept, any other final "s" dropped."""
     for suffix, ending in (("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", "")):
         if word.endswith(suffix):
             return word[: -len(suffix)] + ending

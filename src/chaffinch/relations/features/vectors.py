@@ -77,7 +77,7 @@ def learn(rows: Iterable[tuple[Frame, str]], views: Sequence[str], *, floor: int
 
 
 def matrix(frames: Iterable[Frame], columns: FeatureColumns) -> csr_matrix:
-    """Return (N, F) log2(1 + count) of each feature of each candidate; each view is scaled to its fixed length."""
+    """Return (N, F) log2(1 + count) of each candidate's known features; each view's block has its fixed length."""
     from scipy.sparse import csr_matrix
 
     numbers: list[int] = []
@@ -93,7 +93,7 @@ def matrix(frames: Iterable[Frame], columns: FeatureColumns) -> csr_matrix:
 
 
 def row(frame: Frame, columns: FeatureColumns) -> list[tuple[int, float]]:
-    """Return (column, value) of a candidate's features that the model knows, each view scaled to its fixed length."""
+    """Return (column, value) of a candidate's known features; each view's block has its fixed length, 1 if alone."""
     several = len(columns.views) > 1
     return [
         entry

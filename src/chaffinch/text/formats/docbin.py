@@ -128,7 +128,7 @@ def _cut_text(doc: Document) -> tuple[list[str], list[bool], list[int]]:
 
 
 def _records(file: Entry, files: Sequence[Entry], options: ReadOptions) -> Iterator[Record[dict[str, Any]]]:
-    """Yield the documents of a file as objects of our JSON lines; DataError if spaCy cannot read it."""
+    """Yield a file's documents as objects of our JSON lines; DataError if unreadable, MissingExtraError if no spaCy."""
     spacy = _spacy()
     content = file.content()
     _check_size(content)
