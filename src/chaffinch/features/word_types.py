@@ -47,7 +47,7 @@ _MUC = tuple(
 
 
 def with_features(seen: Observed, features: WordSet, pack: Pack) -> Observed:
-    """Return the tokens with a set's features for every type, and each as of an unknown word, but for the pad.
+    """Return the tokens with a set's features, and those of an unknown word, for every type except the pad.
 
     >>> from chaffinch import Document
     >>> seen = observe.observe([Document.make("Penn left IBM in 1990.")])

@@ -31,7 +31,7 @@ class CountCells:
         return cls(np.concatenate([kept, last]), after[:, : sizes[m - 1]], sizes[: m + 1])
 
     def following(self, occurrences: int, label: int) -> Ints | slice:
-        """Return, for each cell possible after so many occurrences, the cell after one more with the label."""
+        """Return, for each cell possible after `occurrences`, the number of the cell after one more with the label."""
         size = int(self.sizes[occurrences])
         return self.after[label, :size] if label < len(self.after) else slice(size)
 

@@ -15,9 +15,15 @@ from chaffinch.kernels.lattice import Batch, Floats, Ints, Lattice, Path
 
 
 @overload
-def viterbi(lattice: Lattice) -> Path[float]: ...
+def viterbi(lattice: Lattice) -> Path[float]:
+    """Return the best path of one lattice, its score a float."""
+
+
 @overload
-def viterbi(lattice: Batch) -> Path[Floats]: ...
+def viterbi(lattice: Batch) -> Path[Floats]:
+    """Return the best paths of a batch, their scores an array (B,)."""
+
+
 def viterbi(lattice: Lattice | Batch) -> Path[float] | Path[Floats]:
     """Return the best path and its score, of equal predecessors the lowest state; InfeasibleError without a path.
 

@@ -100,7 +100,7 @@ class Tagger:
         align: Literal["recall", "balanced"] | None = None,
         workers: int = 1,
     ) -> Corpus:
-        """Return a corpus, read anew each time, with all models' layers, the tagger's own as `layer`; ConfigError.
+        """Return a corpus, read again each time, with all models' layers, the tagger's own as `layer`; ConfigError.
 
         With `confidence`, `Span.score` is the probability that the span is right, calibrated if `calibrated`. `bias`
         adds to the score of a label at each of its tokens: {"O": -1} finds more, {"O": 1} less. With `align`, the
@@ -128,7 +128,7 @@ class Tagger:
         return Corpus(lambda: iter(self._align(list(self.posteriors(walk(), name=name)), name, align)))
 
     def posteriors(self, documents: Iterable[Document], *, name: str | None = None) -> Corpus:
-        """Return a corpus, read anew each time, with earlier models' layers and a soft one: chances of O and labels."""
+        """Return a corpus, read again each time, with earlier models' layers and soft labels, O included."""
 
         def add_posteriors(docs: Sequence[Document]) -> list[Document]:
             """Return a batch of documents with the soft layer, and the layers of the models in `before`, added."""

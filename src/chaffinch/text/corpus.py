@@ -46,9 +46,13 @@ class Corpus:
         return len(self._in_memory("its length"))
 
     @overload
-    def __getitem__(self, place: int) -> Document: ...
+    def __getitem__(self, place: int) -> Document:
+        """Return the document at an index."""
+
     @overload
-    def __getitem__(self, place: slice) -> Corpus: ...
+    def __getitem__(self, place: slice) -> Corpus:
+        """Return a corpus of the documents of a slice."""
+
     def __getitem__(self, place: int | slice) -> Document | Corpus:
         """Return the document at an index, or a corpus of a slice; IndexError, or TypeError unless in memory."""
         found = self._in_memory("a document by its number")[place]

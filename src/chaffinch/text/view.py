@@ -302,7 +302,7 @@ def _reading(sign: str) -> str:
 
 
 def _separates(text: str, place: int, sign: str) -> bool:
-    """Tell whether an unseen character stands for a blank: "John|Smith", or the second of two control codes."""
+    """Tell whether an unseen character means a blank: "John|Smith", or the second of two control codes."""
     if sign == SOFT_HYPHEN or _MARK.match(sign):
         return False
     if unicodedata.category(sign) == "Cc" and text[place - 1 : place] == sign:

@@ -115,7 +115,7 @@ def _step(cell: int, gradient: Scalar, sums: GradientSums, pace: Pace) -> None:
 
 @helper()
 def _step_row(row: int, gradient: Singles, at: int, sums: GradientSums, pace: Pace, W: int) -> None:
-    """Move W weights from `row` on and their totals along the gradient from `at` on, like `_step`."""
+    """Move W weights from `row` on, totals and, if adaptive, squares by the gradient from `at` on, like `_step`."""
     if pace.adaptive:
         for x in range(W):
             slope = gradient[at + x]

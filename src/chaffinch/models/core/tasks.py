@@ -45,7 +45,10 @@ class Task:
     def of(
         cls, documents: Sequence[Document], *, layer: str | None, soft: str | None, names: Sequence[str] = ()
     ) -> Task:
-        """Return documents prepared with spans or soft labels, sorted by patient; DataError if there are none."""
+        """Return documents ready to learn from, sorted by patient, with spans or soft labels; DataError if unfit.
+
+        Unfit are documents without a sentence, a label or their soft layer, a label "O", and overlapping spans.
+        """
         if not documents:
             raise DataError("there are no documents to learn from; check the input")
         numbers: dict[str, int] = {}

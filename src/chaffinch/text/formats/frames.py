@@ -49,7 +49,7 @@ def from_pandas(
 
 
 def to_pandas(documents: Iterable[Document], *, layer: str | None = None, spans: bool = False) -> Any:
-    """Return a frame with a row per document, or per span of a layer with `spans`; MissingExtraError if no pandas.
+    """Return a frame with a row per document, with a list of spans if `layer`; or per span; MissingExtraError.
 
     Documents have the columns id, text and patient, meta fields, and, with a layer, "spans": a list of dictionaries.
     """

@@ -101,7 +101,7 @@ def line_units(
 
 
 def failing_unit(name: str, error: DataError, *, rest: bool = False) -> Unit:
-    """Return a unit that raises the error when it is read; with `rest`, it stands for all that follow in its file."""
+    """Return a unit that raises the error when it is read; with `rest`, it represents all that follow in its file."""
     return Unit(name, name, partial(_fail, error), _parse_nothing, rest)
 
 
