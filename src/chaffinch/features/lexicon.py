@@ -81,7 +81,7 @@ class Lexicon:
         return marks
 
     def find_phrases(self, text: str) -> set[int]:
-        """Return the numbers of all phrases that occur in a text, those inside longer ones included."""
+        """Return the numbers of all phrases that occur at word edges in a text, those inside longer ones included."""
         return set(self._hits(text)[:, 0].tolist())
 
     def _matches(self, text: str) -> Matches:

@@ -37,7 +37,7 @@ class CountCells:
 
 
 def best_by_counts(unary: Floats, worth: Floats, cells: CountCells) -> tuple[float, Ints]:
-    """Return (best score, labels (m,)) of a sum of `unary` (m, C) and the `worth` (Y,) of the label counts.
+    """Return (best score, labels (m,)) of a sum of `unary` (m, C) and the counts' `worth` (Y,); -inf if impossible.
 
     The score is -inf, and the labels are meaningless, if no labelling is possible.
     """
@@ -58,7 +58,7 @@ def best_by_counts(unary: Floats, worth: Floats, cells: CountCells) -> tuple[flo
 
 
 def sum_by_counts(unary: Floats, worth: Floats, cells: CountCells) -> tuple[float, Floats]:
-    """Return (log of the sum of exp(score) over all labellings, (m, C) the share of each label in it).
+    """Return (log of the sum of exp(score) over labellings, or -inf; (m, C) the share of each label in it, or 0).
 
     The sum is -inf, and the shares are 0, if no labelling is possible.
     """

@@ -126,7 +126,7 @@ class Document:
     def token_ranges(
         self, spans: Sequence[Span] | NDArray[np.integer], mode: RangeMode = "touch"
     ) -> NDArray[np.int64]:  # fmt: skip
-        """Return (n, 2) half-open token indices of n spans, or of n rows (start, end), in their order.
+        """Return (n, 2) half-open token indices of n spans or rows (start, end): by `mode` touched, inside, or exact.
 
         "touch": the tokens that share a character with the span. "inside": the tokens that lie wholly in it. "exact":
         the tokens that it covers from edge to edge, if both its edges are token edges. A span that has no such token

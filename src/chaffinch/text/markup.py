@@ -25,7 +25,7 @@ def plain_html(text: str) -> str:
 
 
 def document_html(doc: Document) -> str:
-    """Return a document's text as HTML, once per layer with its spans marked; of overlaps the longest is shown.
+    """Return a document's first `_MOST` characters as HTML, once per layer, its spans marked, of overlaps the longest.
 
     >>> from chaffinch.text import Document, Span
     >>> "<mark" in document_html(Document.make("Dr. Penn", layers={"gold": [Span(4, 8, "DOCTOR")]}))

@@ -328,7 +328,7 @@ def _line_ends(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_heading(line: str) -> bool:
-    """Tell whether a line before a hyphen is one common English word, such as "Assessment"."""
+    """Tell whether a line before a hyphen is one common English word longer than a syllable: "Assessment"."""
     word = line.strip()
     return len(word) > _LONGEST_SYLLABLE and word.isalpha() and languages.fold(word) in languages.pack("en").common
 
@@ -394,7 +394,7 @@ def _is_number(text: str, start: int, end: int, *, beside_words: bool) -> bool:
 
 
 def _keeps_blank(text: str, place: int) -> bool:
-    """Tell whether a blank between single characters separates words and stays.
+    """Tell whether a blank between single characters separates words (after a mark, before a capital), and stays.
 
     "M c" and "M a c" begin a name.
     """

@@ -74,7 +74,7 @@ def decode_paths(batch: Batch, layout: StateLayout, how: Literal["joint", "tag-v
 
 
 def tag_viterbi(lattice: Lattice, layout: StateLayout) -> Ints:
-    """Return (T,) tags by Viterbi over tags: one best prefix is kept per tag, its sub-tags summed.
+    """Return (T,) tags by Viterbi over tags, a best prefix kept per tag; if none can end, those of the best path.
 
     If none of the kept prefixes can be completed, return the tags of the best path of states.
     """

@@ -142,7 +142,7 @@ def _fit_fixed_epochs(sentences: Sequence[Sentence], domains: tuple[str, ...], c
 def _fit_discriminative(
     sentences: Sequence[Sentence], parts: Sequence[Sequence[Sentence]], domains: tuple[str, ...], config: PhraseHMM
 ) -> Model:
-    """Return the model after as many epochs as held-out sentences (`parts[1]`) gain from, perhaps none."""
+    """Return the model of all sentences after as many epochs as held-out ones (`parts[1]`) gain from, or none."""
     begin = _fit_by_counting(parts[0], domains, config)
     judge = _pairs(begin, parts[1])
     scores = [judge.log_conditional(begin.tables)]

@@ -64,7 +64,7 @@ class Table:
     can: ClassVar[Capabilities] = Capabilities("row", 4, exact=True, columns=True, variants=((".tsv", "tsv"),))
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Tell whether a text column heads rows of equal width; but for the format's suffixes, an id column too."""
+        """Tell whether a text column heads rows of equal width; with an unusual suffix, an id column is needed too."""
         if self.delimiter != ",":
             return False
         lines = [line + "\n" for line in head.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")]

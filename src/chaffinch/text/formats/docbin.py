@@ -85,7 +85,10 @@ def _spacy() -> Any:
 
 
 def _to_spacy(doc: Document, spacy: Any, vocabulary: Any) -> Any:
-    """Return the document as one of spaCy with the same text, cut at the edges of tokens and spans."""
+    """Return a spaCy document of the same text: tokens cut at span edges, layers as spans, gold as entities too.
+
+    Id, patient, meta and whether tokens are given are its user data.
+    """
     words, blanks, starts = _cut_text(doc)
     begins = set(doc.sentences[:, 0].tolist()) if doc.given and len(doc.sentences) else set()
     made = spacy.tokens.Doc(
