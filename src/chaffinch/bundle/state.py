@@ -64,7 +64,7 @@ class State:
 
 
 def check_forms(arrays: Mapping[str, Array], **forms: str) -> None:
-    """Raise ModelError unless each array named has one dimension, the type of its form ("f", "i8") and no NaN.
+    """Raise ModelError unless each named array that is there has one dimension, its form's type ("f", "i8"), no NaN.
 
     Compiled loops read these arrays without looking: a file with others must be refused before. An array that is not
     there is left to the caller.

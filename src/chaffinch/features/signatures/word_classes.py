@@ -120,7 +120,7 @@ def _month_fields(word: str, pack: Pack) -> str | None:
 
 
 def phone(word: str, pack: Pack) -> str | None:
-    """Return a phone number's mask and whether it has an area code, an extension; None if it is none.
+    """Return a phone number's mask, whether it has an area code and an extension, as text; None if it is none.
 
     The mask leaves out the extension. A word for an extension or a pager followed by four digits or more is a telephone
     number as well: x12345.

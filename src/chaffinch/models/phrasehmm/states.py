@@ -92,7 +92,7 @@ class States:
         return out
 
     def emitters(self, sub: int, kind: int, label: int, *, lenient: bool = False) -> Bools:
-        """Return (K,) which states with that label may emit a segment of type `kind`, -1 if unknown.
+        """Return (K,) which states of sub-model `sub` (or ANY) and label may emit segments of type `kind`, -1 unknown.
 
         A zone in which no unlabelled state has the type lets all its unlabelled states emit it. `lenient` does the same
         for labelled states, and for a label without any state takes those that share a domain with it.

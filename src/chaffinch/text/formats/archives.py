@@ -242,7 +242,7 @@ def _add_tar(stream: BinaryIO, members: _Members) -> None:
     stream.seek(0)
     opener = next((opener for magic, opener in _OPENERS if start.startswith(magic)), None)
     unpacked = stream if opener is None else _limit_stream(cast(BinaryIO, opener(stream)), members.left)
-    with tarfile.open(fileobj=unpacked, mode="r|", tarinfo=_noting(ends)) as archive:
+    with tarfile.open(fileobj=unpacked, mode="r|", tarinfo=_record_header_errors(ends)) as archive:
         for member in archive:
             fault = "" if member.isfile() else _LINK if member.issym() or member.islnk() else _NO_FILE
             if not member.isdir() and not members.leave_out(member.name, fault):
@@ -255,7 +255,7 @@ def _add_tar(stream: BinaryIO, members: _Members) -> None:
                 raise OSError(errno.EIO, _DAMAGED_END)
 
 
-def _noting(ends: list[str]) -> type[tarfile.TarInfo]:
+def _record_header_errors(ends: list[str]) -> type[tarfile.TarInfo]:
     """Return a TarInfo class that appends the class name of each header error to `ends`: tarfile hides them."""
 
     class Member(tarfile.TarInfo):
