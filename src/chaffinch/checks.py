@@ -16,7 +16,7 @@ _LARGEST = sys.float_info.max  # infinite numbers, and whole ones too large for 
 
 
 def check_wholes(config: object, *names: str, least: int = 0, optional: bool = False) -> None:
-    """Raise ConfigError unless the named fields are whole numbers of at least `least`; None if `optional`.
+    """Raise ConfigError unless the named fields are whole numbers from `least` on, or None if `optional`.
 
     >>> from types import SimpleNamespace
     >>> check_wholes(SimpleNamespace(epochs="3"), "epochs", least=1)
@@ -54,12 +54,12 @@ def check_numbers(
 
 
 def check_fractions(config: object, *names: str, optional: bool = False) -> None:
-    """Raise ConfigError unless the named fields are numbers from 0 to 1; None is allowed if `optional`."""
+    """Raise ConfigError unless the named fields are numbers from 0 to 1, or None if `optional`."""
     check_numbers(config, *names, least=0, most=1, optional=optional)
 
 
 def check_flags(config: object, *names: str, optional: bool = False) -> None:
-    """Raise ConfigError unless the named fields are true or false; None is allowed if `optional`."""
+    """Raise ConfigError unless the named fields are true or false, or None if `optional`."""
     for name in names:
         value = getattr(config, name)
         if not (isinstance(value, bool) or (optional and value is None)):

@@ -184,7 +184,7 @@ def _table(name: str, pairs: Pairs, *, intervals: bool, seed: int) -> Table:
 
 
 def _keep_predicted_by_both(first: Pairs, second: Pairs) -> tuple[Pairs, Pairs]:
-    """Return both pairings, reduced to gold documents that both systems predicted; DataError if none is."""
+    """Return both pairings, only of gold documents that both systems predicted, no other facts; DataError if none."""
     keep = [not (a.missing or b.missing) for a, b in zip(first, second, strict=True)]
     if not any(keep):
         raise DataError("no gold document is predicted by both systems; an official scheme has nothing to compare")

@@ -172,7 +172,10 @@ class Learner:
         return Weights(rows, self.weights.moves - share * self.totals.moves)
 
     def finish(self) -> Weights:
-        """Return the mean of the weights in the memory of the sums, which are lost; `restart` before learning again."""
+        """Return the weights' mean in the memory of the sums, which are lost (before any step: the weights themselves).
+
+        Call `restart` before learning again.
+        """
         if self.step:
             np.multiply(self.totals.rows, np.float32(-1.0 / self.step), out=self.totals.rows)
             self.totals.rows[:] += self.weights.rows

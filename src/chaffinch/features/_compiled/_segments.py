@@ -37,7 +37,7 @@ def _emit(part: int, key: np.uint64, keys: Keys, q: int) -> int:
 def segment_features(
     segments: Places, margins: Places, words: Keys, types: Places, described: TypeFeatures, keys: Keys, lists: Places
 ) -> int:  # fmt: skip
-    """Fill `keys` with all segments' features, return their number; segment m has those of lists[m + 1] to [m + 2].
+    """Fill `keys` and `lists` with all segments' features, return their number; segment m: lists[m + 1] to [m + 2].
 
     `segments` is (M, 2) first token and one past the last, among tokens with pads; segment lists start at 1 because
     type 0 is the pad, which has none.

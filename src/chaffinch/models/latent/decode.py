@@ -97,7 +97,7 @@ def tag_chances(batch: Batch, tags: Ints) -> Floats:
 
 
 def _decode_doubtful(known: TagPosterior, how: Decoder) -> Decoded:
-    """Return the best tags by "kl", "kl+rerank" or "brute"; only doubtful sentences are searched.
+    """Return best tags by "kl", "kl+rerank" or "brute", searching doubtful sentences only; unneeded chances are NaN.
 
     By the union bound a sentence's likeliest tags have at least 1 - sum of (1 - p1) of the posterior; above one half
     they are the best of all, and the best of the projected chain, which has the same p1. Where the bound does not

@@ -129,7 +129,7 @@ def _take(block: _Block | None, content: str, header: re.Match[str] | None, opti
 
 
 def _take_mention(block: _Block, columns: Sequence[str], options: ReadOptions) -> None:
-    """Add a mention's span to the block; count extra columns as lost; DataError if offsets or quote misfit."""
+    """Add a mention's span and seventh column to the block; count columns after it as lost; DataError if it misfits."""
     start, end, text = whole_number(columns[1], "the start"), whole_number(columns[2], "the end"), block.text
     check_offsets(start, end, text)
     check_quote(columns[3], [text[start:end]], start, end)
