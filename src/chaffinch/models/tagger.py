@@ -87,7 +87,7 @@ class Tagger:
         return getattr(self.model, "calibration", Calibration()) != Calibration()
 
     def __call__(self, doc: Document | str) -> Document:
-        """Return the document, or one of the text, with the layers of the tagger's models added; or ConfigError."""
+        """Return a copy with the models' layers, old ones of their names replaced; ConfigError: no document or text."""
         return next(iter(self.annotate([as_document(doc)])))
 
     def annotate(

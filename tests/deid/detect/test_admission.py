@@ -103,6 +103,9 @@ def test_files_of_every_sort_say_the_same(tmp_path: Path, name: str) -> None:
         ("patient,name\np1,Penn,CANARY\n", DataError),
         ('["CANARY"]', DataError),
         (f"patient,name\np1,{'CANARY' * 40}\n", DataError),
+        ('patient,last\np1,"CANARY\np2,Lowe\np3,Penn\n', DataError),  # p2 and p3 would be in the first cell
+        ('patient,last\np1,"Ca"NARY\n', DataError),
+        ('patient,last\np1,"' + "CANARY\n" * 30_000, DataError),  # more than a cell may hold
     ],
 )
 def test_bad_files_are_refused_without_showing_them(tmp_path: Path, content: str, error: type[Exception]) -> None:

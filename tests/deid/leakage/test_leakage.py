@@ -307,7 +307,7 @@ def test_reviews_that_do_not_hold_together() -> None:
         estimate(drawn, [Reviewed(drawn.ids[0], 12), *rows[1:]])
     with pytest.raises(ConfigError, match="confidence"):
         estimate(drawn, rows, confidence=1.0)
-    for recall, planted in ((0.0, None), (1.1, None), (0.01, 10)):
+    for recall, planted in ((0.0, None), (1.1, None), (0.01, 10), (0.5, 1)):
         with pytest.raises(ConfigError, match="recall"):
             Reader(recall, planted)
 

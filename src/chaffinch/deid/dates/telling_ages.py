@@ -152,7 +152,7 @@ def find_old_dates(
 
 
 def tells_age_over(dated: DatedText, limit: AgeLimit, timeline: Timeline) -> bool:
-    """Tell whether a date, by birth words and the patient's timeline, reveals or may reveal an age over the limit."""
+    """Tell whether this date may reveal an age over the limit; one that cannot be read does if it is a birth date."""
     if _COUNT.search(dated.text) and cap_ages(dated.text, limit.years) not in (None, dated.text):
         return True
     days = _possible_days(dated, timeline.reference_year)

@@ -274,18 +274,26 @@ def _whole_name(row: Mapping[str, Any]) -> list[Identifier]:
 
 
 def _csv_rows(text: str, path: Path) -> list[Mapping[str, Any]]:
-    """Parse CSV (by its header: tab, semicolon or comma) into dicts without empty cells; DataError if malformed."""
+    """Parse CSV into dicts, without empty cells, repeated columns as lists; DataError for a bad row or bad quotes.
+
+    The header tells the delimiter: tab, semicolon or comma.
+    """
     delimiter = "\t" if "\t" in text.partition("\n")[0] else ";" if ";" in text.partition("\n")[0] else ","
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    header = next(reader, [])
-    if len(_patient_columns(header)) > 1:
-        raise DataError(_SEVERAL_PATIENTS, path=path, line=1)
+    # Strict: a quote that is never closed would take all rows after it into one cell; nobody would search for them.
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     rows: list[Mapping[str, Any]] = []
-    for fields in reader:
-        if len(fields) > len(header):
-            raise DataError("has more fields than the header has columns", path=path, line=reader.line_num)
-        if fields:
-            rows.append(_gather_values((name, value) for name, value in zip(header, fields, strict=False) if value))
+    try:
+        header = next(reader, [])
+        if len(_patient_columns(header)) > 1:
+            raise DataError(_SEVERAL_PATIENTS, path=path, line=1)
+        for fields in reader:
+            if len(fields) > len(header):
+                raise DataError("has more fields than the header has columns", path=path, line=reader.line_num)
+            if fields:
+                rows.append(_gather_values((name, value) for name, value in zip(header, fields, strict=False) if value))
+    except csv.Error:
+        fault = "has a quotation mark that is not closed, or text after one that is; double the marks inside a cell"
+        raise DataError(fault, path=path, line=reader.line_num) from None
     return rows
 
 

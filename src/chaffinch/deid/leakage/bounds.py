@@ -95,9 +95,10 @@ def notes_upper(strata: Sequence[Stratum], *, recall: float = 1.0, alpha: float 
 
 
 def leaks_upper(strata: Sequence[Stratum], *, most: int, recall: float = 1.0, alpha: float = 0.05) -> int:
-    """Return an upper bound on the leaks in all strata; a note counts at most `most` leaks, in `found` as well.
+    """Return an upper bound on the leaks in all strata, wrong with chance `alpha`; a note counts at most `most`.
 
-    Without such a limit no bound can hold: a single unread note could have any number of leaks.
+    `found` must count a note so too; no argument is checked. Without such a limit no bound can hold: a single unread
+    note could have any number of leaks.
     """
     if most == 1:
         return notes_upper(strata, recall=recall, alpha=alpha)

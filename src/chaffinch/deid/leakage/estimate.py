@@ -34,10 +34,10 @@ class Reader:
     planted: int | None = None
 
     def __post_init__(self) -> None:
-        """Raise ConfigError unless the recall is above 0, at most 1, and means at least one planted identifier."""
+        """Raise ConfigError unless 0 < recall <= 1 and, rounded, a planted identifier was found by it."""
         if not 0 < self.recall <= 1:
             raise ConfigError(f"the reader's recall must be above 0 and at most 1, got {self.recall}")
-        if self.planted is not None and self.recall * self.planted < 0.5:
+        if self.planted is not None and round(self.recall * self.planted) < 1:
             raise ConfigError(
                 f"a recall of {self.recall} of {self.planted} planted identifiers means that none was found; "
                 "give a recall of at least one of them"

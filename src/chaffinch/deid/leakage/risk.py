@@ -188,7 +188,9 @@ class RiskCalibration:
 def calibration(
     probabilities: Sequence[float] | Floats, gold: Sequence[int] | Ints | NDArray[np.bool_], *, bins: int = 10
 ) -> RiskCalibration:
-    """Compare predicted and true shares of identifiers in bins of about equally many tokens; DataError if unfit.
+    """Return predicted and true shares of identifiers in bins of about equally many tokens, their gap and ratio.
+
+    DataError if lengths differ, nothing is given or a probability is outside 0 to 1; ConfigError if `bins` < 1.
 
     >>> calibration([0.1] * 10 + [0.5] * 2, [1] + [0] * 9 + [1, 0], bins=2).gap
     0.0

@@ -161,7 +161,7 @@ def _join_messages(token: Token, by: float) -> tuple[float, float]:
 
 @helper(REORDER)
 def _sum(row: Floats) -> float:
-    """Return the sum of a row, added from left to right."""
+    """Return the sum of a row, added in the order that the compiler chooses."""
     total = 0.0
     for j in range(row.size):
         total += row[j]

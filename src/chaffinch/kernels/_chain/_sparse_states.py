@@ -30,7 +30,7 @@ from chaffinch.kernels.lattice import Floats, Ints
 
 @helper(REORDER)
 def _dot(one: Floats, other: Floats) -> float:
-    """Return the dot product of two rows, added from left to right."""
+    """Return the dot product of two rows, added in the order that the compiler chooses."""
     total = 0.0
     for j in range(one.size):
         total += one[j] * other[j]

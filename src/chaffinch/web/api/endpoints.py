@@ -38,7 +38,7 @@ class Endpoint:
 
     @property
     def route(self) -> Route:
-        """Return the route that decodes a body, calls the endpoint and encodes its answer; our errors become 409."""
+        """Return the route: decode the body, call, encode; ConfigError and DataError become 409, LimitError stays."""
         decoder = None if self.body is None else msgspec.json.Decoder(self.body, strict=True)
 
         async def respond(request: Request) -> Response:

@@ -106,7 +106,7 @@ class StateFeatures:
     def describe_states(
         self, states: Ints, class_states: Ints
     ) -> Iterator[tuple[tuple[Trait, ...], tuple[Trait, ...]]]:
-        """Yield (words, features) by lift for each class state, given all tokens' states (M,); only publishable."""
+        """Yield each state's (words, features) by lift over its class; only those that enough patients use."""
         here = np.isin(states, class_states)
         words, features = self.publishable(here)
         number = np.searchsorted(class_states, states[here])

@@ -136,7 +136,7 @@ def soft_counts(tables: VoteTables, source: int, soft: Soft, chances: Floats) ->
 
 
 def _confusion_by_tag(said: Floats) -> Floats:
-    """Return the confusion (K, K) with votes summed by IOB2 tag (K, 1 + 2 E)."""
+    """Return a confusion (K, K) with its columns, the votes, summed by IOB2 tag: (K, 1 + 2 E)."""
     which = state_tags((len(said) - 1) // LETTERS)
     return np.asarray(said @ (which[:, None] == np.arange(which.max() + 1)))
 

@@ -257,7 +257,7 @@ def _relation(item: Record, by_id: Mapping[str, Span], spans: Iterable[Span], lo
 
 
 def _one_passage(text: str) -> list[dict[str, Any]]:
-    """Return the passage structure of a text: one passage without infons."""
+    """Return the passages of a text as `meta` holds them, without text: one of offset 0, its length, no infons."""
     return [{"offset": 0, "length": len(text), "infons": {}}]
 
 
