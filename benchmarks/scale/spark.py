@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +153,7 @@ def main(notes: str, secret: str) -> None:
     policy, file = Policy.read("i2b2-surrogate"), spark.SecretFile.of(secret)
     clock, before = TreeClock(), 0.0
     session = open_session(MASTER)
-    for output in ["", *iter(sys.stdin.readline, "")]:
+    for output in chain([""], sys.stdin):
         if output:
             before = clock.read()
             places = (Path(notes), Path(output.strip()), ColumnChoice())
