@@ -11,20 +11,20 @@ from chaffinch.deid.keys import Secret
 NOTES = 20_000  # of the comparison of CPU seconds
 MEMORY_NOTES = (10_000, 60_000)
 PATIENT_NOTES = (10, 5_000)
-_A_PATIENT = 5  # notes of a patient, as usual
+A_PATIENT = 5  # notes of a patient, as usual
 
 
 def cpu_rows(folder: Path, size: int | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return bars and rows of CPU seconds: one worker, two workers, and a plain loop, on the same notes."""
     number = size or NOTES
-    place = _write_notes(folder, patients=number // _A_PATIENT, each=_A_PATIENT)
-    costs = {f"{workers} workers": measure({"command": _command(place, workers)}) for workers in (1, 2)}
+    place = write_notes(folder, patients=number // A_PATIENT, each=A_PATIENT)
+    costs = {f"{workers} workers": measure({"command": command(place, workers)}) for workers in (1, 2)}
     costs["plain loop"] = measure({"loop": [str(place), str(folder / "loop.jsonl"), "rules", str(folder / "secret")]})
     one, two, plain = costs.values()
     bars = [
-        _bar("cpu_two_workers_to_one", two.cpu / one.cpu, "ratio", 1.08, 1.03),
-        _bar("parent_share_of_cpu", two.parent / two.cpu, "share", 0.05, 0.02),
-        _bar("pool_and_ledger_over_loop", two.cpu / plain.cpu - 1, "share", 0.10, 0.03),
+        bar("cpu_two_workers_to_one", two.cpu / one.cpu, "ratio", 1.08, 1.03),
+        bar("parent_share_of_cpu", two.parent / two.cpu, "share", 0.05, 0.02),
+        bar("pool_and_ledger_over_loop", two.cpu / plain.cpu - 1, "share", 0.10, 0.03),
     ]
     return bars, [_row("cpu", name, number, cost) for name, cost in costs.items()]
 
@@ -37,22 +37,22 @@ def memory_rows(folder: Path, size: int | None) -> tuple[list[dict[str, Any]], l
     few, many = MEMORY_NOTES if size is None else (size // 6, size)
     small, large = PATIENT_NOTES if size is None else (10, max(10, size // 12))
     bars, rows = [], []
-    pairs = ((few // _A_PATIENT, _A_PATIENT), (many // _A_PATIENT, _A_PATIENT))
+    pairs = ((few // A_PATIENT, A_PATIENT), (many // A_PATIENT, A_PATIENT))
     shapes = {"notes": pairs, "patient": ((1, small), (1, large))}
     for name, pair in shapes.items():
         peaks = []
         for patients, each in pair:
-            cost = measure({"command": _command(_write_notes(folder, patients=patients, each=each), 2)})
+            cost = measure({"command": command(write_notes(folder, patients=patients, each=each), 2)})
             peaks.append(cost.worker_mb)
             rows.append(_row("memory", f"{patients} patients of {each} notes", patients * each, cost))
-        bars.append(_bar(f"worker_memory_growth_{name}", peaks[1] / peaks[0], "ratio", 1.10, 1.0))
+        bars.append(bar(f"worker_memory_growth_{name}", peaks[1] / peaks[0], "ratio", 1.10, 1.0))
     peak = max(row["worker_mb"] for row in rows)
-    return [*bars, _bar("worker_memory_peak", peak, "MB", 500, 300)], rows
+    return [*bars, bar("worker_memory_peak", peak, "MB", 500, 300)], rows
 
 
-def _write_notes(folder: Path, *, patients: int, each: int) -> Path:
+def write_notes(folder: Path, *, patients: int, each: int, form: str = "jsonl") -> Path:
     """Write invented notes, and a secret; return the path of the notes."""
-    place = folder / f"notes-{patients}-{each}.jsonl"
+    place = folder / f"notes-{patients}-{each}.{form}"
     if not place.exists():  # in another process: its memory would count as that of processes started later
         measure({"write": [str(place), patients, each]})
     if not (folder / "secret").exists():
@@ -60,16 +60,16 @@ def _write_notes(folder: Path, *, patients: int, each: int) -> Path:
     return place
 
 
-def _command(place: Path, workers: int) -> list[str]:
+def command(place: Path, workers: int, output: Path | None = None) -> list[str]:
     """Return the arguments of a release by rules alone, which makes the share of everything else the largest."""
-    output = place.with_name(f"out-{place.stem}-{workers}.jsonl")
+    output = output or place.with_name(f"out-{place.stem}-{workers}{place.suffix}")
     return [
         "deid", str(place), "-o", str(output), "--model", "rules", "--policy", "i2b2-surrogate", "--secret-file",
         str(place.with_name("secret")), "--workers", str(workers), "--quiet",
     ]  # fmt: skip
 
 
-def _bar(name: str, value: float, unit: str, floor: float, goal: float) -> dict[str, Any]:
+def bar(name: str, value: float, unit: str, floor: float, goal: float) -> dict[str, Any]:
     return {"id": name, "value": round(value, 4), "unit": unit, "floor": floor, "goal": goal, "better": "lower"}
 
 

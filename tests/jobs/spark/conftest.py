@@ -19,6 +19,7 @@ from chaffinch.deid.keys import Secret
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+ROOT = Path(__file__).parents[3]
 QUIET = (
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # PySpark leaves its sockets to the garbage collector
@@ -47,6 +48,7 @@ def session(scratch: Path) -> Iterator[SparkSession]:
     from chaffinch.jobs.spark.session import open_session
 
     more = {"spark.local.dir": str(scratch), "spark.shuffle.compress": "false", "spark.sql.shuffle.partitions": "2"}
+    more["spark.executorEnv.PYTHONPATH"] = str(ROOT)  # for detectors of the tests
     opened = open_session("local[2]", more)
     yield opened
     opened.stop()
@@ -66,15 +68,17 @@ def connect(scratch: Path) -> Iterator[str]:
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
         "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # the other compiler costs more than it saves here
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
         "spark.io.encryption.enabled": "true",
         "spark.local.dir": str(scratch),
     }
-    command = ["bash", str(home / "sbin" / "start-connect-server.sh"), "--master", "local[2]"]
+    command = ["bash", str(home / "sbin" / "start-connect-server.sh"), "--master", "local[2,4]"]  # four attempts
     command += [part for name, value in confs.items() for part in ("--conf", f"{name}={value}")]
     places = {"SPARK_HOME": str(home), "SPARK_LOG_DIR": str(scratch), "SPARK_PID_DIR": str(scratch)}
     fixed = {"SPARK_NO_DAEMONIZE": "1", "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    fixed["PYTHONPATH"] = str(ROOT)  # for detectors of the tests
     quiet = subprocess.DEVNULL
     server = subprocess.Popen(
         command, env=os.environ | places | fixed, stdout=quiet, stderr=quiet, start_new_session=True

@@ -24,45 +24,46 @@ def chaffinch(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("master", ["local[1]", "connect"])
-def test_the_table_equals_that_of_the_plain_run(tmp_path: Path, master: str, request: pytest.FixtureRequest) -> None:
-    need_java()
-    url = request.getfixturevalue("connect") if master == "connect" else master
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table of forty notes in two files, a secret, and what the plain run makes of them."""
+    folder = tmp_path_factory.mktemp("command")
     docs = list(invent(40, seed=8))
-    (tmp_path / "in").mkdir()
+    (folder / "in").mkdir()
     for number, part in enumerate((docs[:25], docs[25:])):
         rows = {"note_id": [d.id for d in part], "patient_id": [d.group for d in part], "text": [d.text for d in part]}
-        pq.write_table(pa.table(rows), tmp_path / "in" / f"part-{number}.parquet")
-    Secret.new().write(tmp_path / "secret")
-    shared = [
-        "--model",
-        "rules",
-        "--policy",
-        "i2b2-surrogate",
-        "--secret-file",
-        tmp_path / "secret",
-        "--id-column",
-        "note_id",
-    ]
-    plain = chaffinch("deid", tmp_path / "in", "-o", tmp_path / "plain.parquet", *shared, "--quiet")
+        pq.write_table(pa.table(rows), folder / "in" / f"part-{number}.parquet")
+    Secret.new().write(folder / "secret")
+    plain = chaffinch("deid", folder / "in", "-o", folder / "plain.parquet", *options(folder), "--quiet")
     assert plain.returncode == 0, plain.stderr
-    done = chaffinch(
-        "deid", tmp_path / "in", "-o", tmp_path / "out", *shared, "--engine", "spark", "--master", url, "--json"
-    )
+    return folder
+
+
+def options(folder: Path) -> list[object]:
+    """The options of both engines."""
+    secret = folder / "secret"
+    return ["--model", "rules", "--policy", "i2b2-surrogate", "--secret-file", secret, "--id-column", "note_id"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("master", ["local[1]", "connect"])
+def test_the_table_equals_that_of_the_plain_run(
+    folder: Path, tmp_path: Path, master: str, request: pytest.FixtureRequest
+) -> None:
+    need_java()
+    url = request.getfixturevalue("connect") if master == "connect" else master
+    engine = ["--engine", "spark", "--master", url, "--json"]
+    done = chaffinch("deid", folder / "in", "-o", tmp_path / "out", *options(folder), *engine)
     assert done.returncode == 0, done.stderr
-    assert msgspec.json.decode(done.stdout)["documents"] == {"in": len(docs), "released": len(docs), "withheld": 0}
     wanted = {
-        row["note_id"]: (row["patient_id"], row["text"])
-        for row in pq.read_table(tmp_path / "plain.parquet").to_pylist()
+        row["note_id"]: (row["patient_id"], row["text"]) for row in pq.read_table(folder / "plain.parquet").to_pylist()
     }
+    number = len(wanted)
+    assert msgspec.json.decode(done.stdout)["documents"] == {"in": number, "released": number, "withheld": 0}
     rows = pq.read_table(tmp_path / "out").to_pylist()
     assert {row["id"]: (row["patient"], row["text"]) for row in rows} == wanted
     assert {row["spans"] is None for row in rows} == {True}
-    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("out")) == [
-        "out",
-        "out.manifest.json",
-    ]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out.manifest.json"]
 
 
 @pytest.mark.parametrize(

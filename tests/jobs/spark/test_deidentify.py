@@ -14,6 +14,7 @@ from chaffinch.deid.policy import Policy
 from chaffinch.deid.synth.notes import notes as invent
 from chaffinch.errors import ConfigError
 from chaffinch.jobs import deid, spark
+from chaffinch.jobs.spark.deidentify import CountPartition
 from chaffinch.jobs.work import DetectorSpec
 from tests.jobs.spark.conftest import QUIET
 
@@ -182,3 +183,12 @@ def test_another_secret_on_a_worker_stops_the_job(session: SparkSession, secret_
     with pytest.raises(Exception, match="the secret is not the one") as caught:
         out.toArrow()
     assert "Zanzibarrow" not in str(caught.value)
+
+
+def test_notes_that_are_too_long_do_not_count_for_the_date_order() -> None:
+    texts = ["On 13/04/1998, then on 14/05/1998.", "On 04/13/1998."]
+    row = {"key": "p", "number": 1, "id": "a", "patient": "p", "repeated": False}
+    batch = pa.RecordBatch.from_pylist([row | {"text": text} for text in texts])
+    for most, votes in ((20, [(0, 0), (1, 0)]), (99, [(0, 2), (1, 0)])):
+        (counted,) = CountPartition(most)(iter([batch]))
+        assert [(found["mdy"], found["dmy"]) for found in counted.to_pylist()] == votes

@@ -28,7 +28,7 @@ from chaffinch.deid.vault import Seal
 from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.jobs.batches import Batch, UnitCodec, process_batch
 from chaffinch.jobs.job import ReleaseJob
-from chaffinch.jobs.pool.worker import Setup
+from chaffinch.jobs.pool.worker import Setup, UnitSetup
 from chaffinch.jobs.run import WorkItem
 from chaffinch.jobs.work import BatchWork, Keys, WorkSpec
 
@@ -61,7 +61,7 @@ def open_pool(job: ReleaseJob, codec: UnitCodec, workers: int, *, salt: str = ""
     if job.detector_source is None:
         raise AssertionError  # checked above
     spec = WorkSpec.of(job.release, job.detector_source, salt=salt)
-    setup = Setup(codec.shared, spec, Keys(job.release.secret, job.vault.key if salt else None))
+    setup = UnitSetup(codec.shared, spec, Keys(job.release.secret, job.vault.key if salt else None))
     pool = Pool(setup, workers)
     try:
         yield pool.map

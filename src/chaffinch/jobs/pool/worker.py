@@ -1,6 +1,6 @@
-"""The process of a worker: it gets a spec and its keys through a pipe, loads the engine once, and processes batches.
+"""The process of a worker: it gets a setup through a pipe, loads the engine once, and processes batches.
 
-    spec, keys  →  ready;  batch  →  results;  batch  →  results;  …  end of the pipe
+    setup  →  ready;  batch  →  results;  batch  →  results;  …  end of the pipe
 
 Nothing comes by the command line or the environment but the numbers of two pipes. A worker writes to its pipe only:
 what libraries print goes nowhere, since it could quote a note. It ends with its parent.
@@ -13,23 +13,42 @@ import os
 import pickle
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from chaffinch.deid.release.patient import Withheld
+    from chaffinch.jobs.work import Keys, WorkSpec
 
 _PR_SET_DUMPABLE, _PR_SET_PDEATHSIG = 4, 1  # <linux/prctl.h>
 _FAILED_START = 3  # the exit code of a worker that could not load its work, after it said why
 
 
+class Setup(Protocol):
+    """What a worker makes its work of: a value that can be pickled."""
+
+    def load(self) -> Callable[[Sequence[bytes]], Sequence[bytes | Withheld]]:
+        """Load the engine; return the function from the payloads of a batch to their results, in order."""
+
+
 @dataclass(frozen=True, slots=True)
-class Setup:
-    """What a worker makes its work of: objects that all units share, the spec and the keys."""
+class UnitSetup:
+    """The setup of a release: objects that all units share, the spec and the keys."""
 
     shared: tuple[object, ...]
-    spec: Any
-    keys: Any
+    spec: WorkSpec
+    keys: Keys
+
+    def load(self) -> Callable[[Sequence[bytes]], Sequence[bytes | Withheld]]:
+        """Load the work of the spec; return the function from encoded units to packed documents."""
+        from chaffinch.jobs.batches import UnitCodec, process_batch
+        from chaffinch.jobs.work import load_work
+
+        work, codec = load_work(self.spec, self.keys), UnitCodec(self.shared)
+        return lambda batch: process_batch(work, [codec.decode(content) for content in batch])
 
 
 def turn_off_core_dumps() -> None:
@@ -65,20 +84,16 @@ def work_until_the_end(source: Connection, replies: int) -> None:
 def _serve(source: Connection, target: Connection) -> None:
     """Load the work and report it, then process batches until the pipe ends; exit the process if loading fails."""
     from chaffinch.errors import ChaffinchError
-    from chaffinch.jobs.batches import UnitCodec, process_batch
-    from chaffinch.jobs.work import load_work
 
     content = source.recv_bytes()
     try:
         setup: Setup = pickle.loads(content)  # noqa: S301  (the pipe of the parent)
-        work = load_work(setup.spec, setup.keys)
+        process = setup.load()
     except BaseException as error:
         known = str(error) if isinstance(error, ChaffinchError) else f"failed with {type(error).__name__}"
         target.send_bytes(pickle.dumps(known))
         os._exit(_FAILED_START)
-    codec = UnitCodec(setup.shared)
     target.send_bytes(pickle.dumps(None))
     while True:
-        batch: Sequence[bytes] = pickle.loads(source.recv_bytes())  # noqa: S301  (as above)
-        results = process_batch(work, [codec.decode(content) for content in batch])
+        results = process(pickle.loads(source.recv_bytes()))  # noqa: S301  (as above)
         target.send_bytes(pickle.dumps(results, pickle.HIGHEST_PROTOCOL))

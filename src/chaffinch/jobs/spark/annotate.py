@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from chaffinch import bundle
 from chaffinch.deid.release.patient import reason
 from chaffinch.errors import ConfigError
-from chaffinch.jobs.pool.worker import turn_off_core_dumps
+from chaffinch.jobs.spark.attempts import Rows, map_notes
 from chaffinch.jobs.spark.batches import LAYER, Note, batch_notes, to_record_batch
 from chaffinch.jobs.spark.table import NoteColumns, map_partitions, partition_notes, read_notes
 from chaffinch.loading import load
@@ -127,6 +127,11 @@ class TagPartition:
 
         place = [("start", pa.int32()), ("end", pa.int32()), ("label", pa.string()), ("score", pa.float64())]
         kinds = _kinds("spans", pa.list_(pa.struct(place)))
+        for rows in map_notes(self, batch_notes(batches)):
+            yield to_record_batch(rows, kinds)
+
+    def load(self) -> Callable[[Sequence[Note]], Rows]:
+        """Load the model once per process; return the function from notes to rows with their spans."""
         tagger = _load(self.model, None)
 
         def annotate(docs: Sequence[Document]) -> list[list[dict[str, Any]]]:
@@ -137,8 +142,11 @@ class TagPartition:
                 found = tagger.annotate(docs, layer=_TAGGED)
             return [[_span(span) | {"score": span.score} for span in doc.layers[_TAGGED]] for doc in found]
 
-        for notes in batch_notes(batches):
-            yield to_record_batch(_rows(notes, annotate, "spans", self.model.sha256), kinds)
+        return lambda notes: _rows(notes, annotate, "spans", self.model.sha256)
+
+    def withhold(self, note: Note, reason: str) -> Mapping[str, Any]:
+        """Return the row of a note that is withheld for a reason."""
+        return _withheld_row(note, reason, "spans", self.model.sha256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +164,11 @@ class RelatePartition:
         argument = pa.struct([("role", pa.string()), ("concept", pa.string()), ("spans", pa.list_(place))])
         relation = pa.struct([("label", pa.string()), ("score", pa.float64()), ("arguments", pa.list_(argument))])
         kinds = _kinds("relations", pa.list_(relation))
+        for rows in map_notes(self, batch_notes(batches)):
+            yield to_record_batch(rows, kinds)
+
+    def load(self) -> Callable[[Sequence[Note]], Rows]:
+        """Load the model once per process; return the function from notes to rows with their relations."""
         extractor = _load(self.model, self.precision)
         layer = getattr(extractor.config, "layer", None) or LAYER
 
@@ -164,14 +177,16 @@ class RelatePartition:
             given = [replace(doc, layers={layer: doc.layers[LAYER]}) if LAYER in doc.layers else doc for doc in docs]
             return [list(map(_relation, doc.relations)) for doc in extractor.annotate(given)]
 
-        for notes in batch_notes(batches):
-            yield to_record_batch(_rows(notes, annotate, "relations", self.model.sha256), kinds)
+        return lambda notes: _rows(notes, annotate, "relations", self.model.sha256)
+
+    def withhold(self, note: Note, reason: str) -> Mapping[str, Any]:
+        """Return the row of a note that is withheld for a reason."""
+        return _withheld_row(note, reason, "relations", self.model.sha256)
 
 
 @lru_cache(maxsize=2)  # of this Python worker: a model is loaded once
 def _load(model: ModelFile, precision: float | None) -> Any:
-    """Load a model once per process, at a precision if given, with core dumps turned off."""
-    turn_off_core_dumps()
+    """Load a model once per process, at a precision if given."""
     return model.load() if precision is None else model.load().with_precision(precision)
 
 
@@ -195,7 +210,14 @@ def _rows(
         except Exception as error:
             results[place] = error
     results |= zip(docs, _annotate_each(list(docs.values()), annotate), strict=True)
-    return [_row(note, results[place], found) | {"model_sha256": sha256} for place, note in enumerate(notes)]
+    rows: list[Mapping[str, Any]] = []
+    for place, note in enumerate(notes):
+        result = results[place]
+        if isinstance(result, Exception):
+            rows.append(_withheld_row(note, reason(result), found, sha256))
+        else:
+            rows.append(_row(note, found, sha256) | {found: result, "status": "done"})
+    return rows
 
 
 def _annotate_each(
@@ -219,12 +241,17 @@ def _annotate_each(
     return [results[place] for place in range(len(docs))]
 
 
-def _row(note: Note, result: list[dict[str, Any]] | Exception, found: str) -> dict[str, Any]:
-    """Return a note's row without the model: finds and "done", or "withheld" and the reason."""
-    row = {"id": note.id, "patient": note.patient, "text": note.text}
-    if isinstance(result, Exception):
-        return row | {found: None, "status": "withheld", "reason": reason(result)}
-    return row | {found: result, "status": "done", "reason": None}
+def _withheld_row(note: Note, why: str, found: str, sha256: str) -> Mapping[str, Any]:
+    """Return the row of a note that is withheld; `found` is the column of finds, `sha256` that of the model."""
+    return _row(note, found, sha256) | {"status": "withheld", "reason": why}
+
+
+def _row(note: Note, found: str, sha256: str) -> dict[str, Any]:
+    """Return the row of a note without finds, status and reason."""
+    return {
+        "id": note.id, "patient": note.patient, "text": note.text, found: None, "status": None, "reason": None,
+        "model_sha256": sha256,
+    }  # fmt: skip
 
 
 def _span(span: Span) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +19,7 @@ from chaffinch.jobs.batches import release_units
 from chaffinch.jobs.date_order import SAMPLE_CHARACTERS, SAMPLE_NOTES, settle_date_order
 from chaffinch.jobs.deid import DEFAULT, POLICY
 from chaffinch.jobs.pool.worker import turn_off_core_dumps
+from chaffinch.jobs.spark.attempts import Rows, map_notes
 from chaffinch.jobs.spark.batches import Note, batch_notes, to_record_batch
 from chaffinch.jobs.spark.table import NoteColumns, map_partitions, partition_notes, read_notes
 from chaffinch.jobs.work import BatchWork, DetectorSpec, Keys, WorkSpec, load_work
@@ -101,7 +102,7 @@ def deidentify(
     secret = SecretFile.of(secret_file) if isinstance(secret_file, str | Path) else secret_file
     work = _plan(rules, detector, secret, settings, columns)
     if settings.date_order == "auto" and "auto" in rules.date_orders:
-        order = _count_order(read_notes(df, columns, unique_ids=True))
+        order = _count_order(read_notes(df, columns, unique_ids=True), settings.max_chars)
         work = replace(work, spec=replace(work.spec, counted_order=order))
     notes = read_notes(df, columns, unique_ids=settings.unique_ids)
     table = partition_notes(notes, by_patient=work.by_patient, partitions=settings.partitions)
@@ -174,21 +175,37 @@ class DeidentifyPartition:
 
         span = [("start", pa.int32()), ("end", pa.int32()), ("label", pa.string()), ("operator", pa.string())]
         kinds: dict[str, Any] = dict.fromkeys(_COLUMNS, pa.string) | {"spans": lambda: pa.list_(pa.struct(span))}
-        work = _load(self.spec, self.secret_path)
-        for notes in batch_notes(batches, need_patient=self.need_patient):
-            yield to_record_batch(list(self._rows(work, notes)), kinds)
+        for rows in map_notes(self, batch_notes(batches, need_patient=self.need_patient)):
+            yield to_record_batch(rows, kinds)
 
-    def _rows(self, work: BatchWork, notes: list[Note]) -> Iterator[dict[str, Any]]:
-        """Yield the row of each note of a batch, in order."""
-        results = release_units(work, [note.unit(self.max_chars) for note in notes])
-        for note, result in zip(notes, results, strict=True):
-            yield {
-                "id": None if note.id is None else result.id,
-                "patient": work.release.patient(note.patient),
-                **_outcome(result, spans=self.spec.spans),
-                "model_sha256": self.model_digest,
-                "policy_sha256": self.policy_digest,
-            }
+    def load(self) -> Callable[[Sequence[Note]], Rows]:
+        """Load the detector and read the secret, once per process; return the function from notes to their rows."""
+        work = _load(self.spec, self.secret_path)
+
+        def make_rows(notes: Sequence[Note]) -> Rows:
+            """Return the row of each note of a batch, in order."""
+            results = release_units(work, [note.unit(self.max_chars) for note in notes])
+            return [
+                self._row(note, work.release, _outcome(result, spans=self.spec.spans))
+                for note, result in zip(notes, results, strict=True)
+            ]
+
+        return make_rows
+
+    def withhold(self, note: Note, reason: str) -> Mapping[str, Any]:
+        """Return the row of a note that is withheld for a reason."""
+        release = _read_release(self.spec, self.secret_path)
+        return self._row(note, release, _outcome(Withheld("", "", reason), spans=False))
+
+    def _row(self, note: Note, release: Release, outcome: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the row of a note with its outcome."""
+        return {
+            "id": None if note.id is None else release.name(note.id, note.number),
+            "patient": release.patient(note.patient),
+            **outcome,
+            "model_sha256": self.model_digest,
+            "policy_sha256": self.policy_digest,
+        }
 
 
 def _outcome(result: Released | Withheld, *, spans: bool) -> dict[str, Any]:
@@ -205,33 +222,45 @@ def _outcome(result: Released | Withheld, *, spans: bool) -> dict[str, Any]:
 
 @lru_cache(maxsize=2)  # of this Python worker: the model is loaded and the secret is read once
 def _load(spec: WorkSpec, secret_path: str | None) -> BatchWork:
-    """Load the work of a spec once per process, with the secret of the file and core dumps turned off."""
-    turn_off_core_dumps()
+    """Load the work of a spec once per process, with the secret of the file."""
     return load_work(spec, Keys.read(secret_path))
+
+
+@lru_cache(maxsize=2)  # as above
+def _read_release(spec: WorkSpec, secret_path: str | None) -> Release:
+    """Return the release of a spec, with the secret of the file; no model is loaded."""
+    return spec.release(Keys.read(secret_path).secret)
 
 
 @dataclass(frozen=True, slots=True)
 class CountPartition:
-    """The count of dates by their order of day and month in each note of a partition; no text leaves the workers."""
+    """The count of dates by their order of day and month in each note of a partition; no text leaves the workers.
+
+    Notes that are too long count as empty: they are withheld.
+    """
+
+    max_chars: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield Arrow batches: a row per note of its characters, and unambiguous dates in each order."""
         import pyarrow as pa
 
+        turn_off_core_dumps()
         for notes in batch_notes(batches):
             rows: list[dict[str, int]] = []
             for note in notes:
-                votes = count_orders(find_numeric_dates(plain_text(note.text or "")))
-                rows.append({"characters": len(note.text or ""), "mdy": votes["mdy"], "dmy": votes["dmy"]})
+                text = "" if note.text is None or len(note.text) > self.max_chars else note.text
+                votes = count_orders(find_numeric_dates(plain_text(text)))
+                rows.append({"characters": len(text), "mdy": votes["mdy"], "dmy": votes["dmy"]})
             yield to_record_batch(rows, dict.fromkeys(("characters", "mdy", "dmy"), pa.int64))
 
 
-def _count_order(notes: DataFrame) -> Order | None:
+def _count_order(notes: DataFrame, max_chars: int) -> Order | None:
     """Return the day–month order of nearly all unambiguous dates in the first notes; None if they disagree."""
     first = notes.orderBy("number", "id").limit(SAMPLE_NOTES)
     votes: Counter[Order] = Counter()
     characters = 0
-    for row in map_partitions(first, CountPartition(), _VOTES).collect():
+    for row in map_partitions(first, CountPartition(max_chars), _VOTES).collect():
         if characters >= SAMPLE_CHARACTERS:
             break
         characters += row["characters"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from chaffinch.deid.release.verify import digest_files
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.job import versions
 from chaffinch.jobs.spark.deidentify import NO_SETTINGS, RELEASED, SecretFile, Settings, deidentify
+from chaffinch.jobs.spark.failures import explain_failures
 from chaffinch.jobs.spark.table import import_functions
 from chaffinch.jobs.work import DetectorSpec
 from chaffinch.text.columns import ColumnChoice
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _PATIENTS = ("group", "patient", "patient_id", "subject_id")  # as `text.formats.base.group_of_meta` looks for them
+_MARK = re.compile(r"_SUCCESS|_(common_)?metadata|\..*\.crc")  # of files that Spark writes beside tables
 _PATIENT, _NUMBER = "chaffinch patient", "chaffinch number"  # of columns that are added
 
 
@@ -45,11 +48,23 @@ class TableRelease:
 def release_table(session: SparkSession, job: TableRelease) -> dict[str, Any]:
     """De-identify a Parquet table to Parquet files; write a manifest beside and return it; ConfigError if unfit.
 
-    The output appears complete or not at all. Raise ConfigError if it exists, or if columns are not sure.
+    The output appears complete or not at all. Raise ConfigError if it exists, if columns are not sure, or if the input
+    has files that Spark does not read; DataError if one cannot be read.
     """
     if job.output.exists():
         raise ConfigError(f"{job.output} exists and is not overwritten; name another path with -o")
+    part = job.output.with_name(job.output.name + ".part").absolute()
+    try:
+        with explain_failures():
+            return _release_to(session, job, part)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)  # it is there only if the job failed
+
+
+def _release_to(session: SparkSession, job: TableRelease, part: Path) -> dict[str, Any]:
+    """Release the table to a folder, and move it to the output when it is complete; return the manifest."""
     source = session.read.parquet(str(job.notes.absolute()))
+    _check_files(job.notes, source)
     df, text, name, patient = _choose(session, source, job)
     settings = replace(job.settings, number=_NUMBER)
     released = deidentify(
@@ -62,7 +77,6 @@ def release_table(session: SparkSession, job: TableRelease) -> dict[str, Any]:
         secret_file=job.secret,
         settings=settings,
     )
-    part = job.output.with_name(job.output.name + ".part").absolute()
     released.write.mode("overwrite").parquet(str(part))
     if not part.is_dir():
         raise ConfigError("-o is not on a disk that this computer and the workers share; name a path that is")
@@ -73,6 +87,18 @@ def release_table(session: SparkSession, job: TableRelease) -> dict[str, Any]:
         beside.write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
     shutil.move(part, job.output)
     return manifest
+
+
+def _check_files(notes: Path, source: DataFrame) -> None:
+    """Raise ConfigError if a folder has files that Spark leaves out without a word."""
+    if not notes.is_dir():
+        return
+    files = [path for path in notes.rglob("*") if path.is_file() and not _MARK.fullmatch(path.name)]
+    if left := len(files) - len(source.inputFiles()):
+        raise ConfigError(
+            f"Spark would leave out {left:,} of {len(files):,} files of the input: their names begin with _ or ., or "
+            "they are in folders within it; move them, or give --engine plain"
+        )
 
 
 def _choose(session: SparkSession, source: DataFrame, job: TableRelease) -> tuple[DataFrame, str, str, str | None]:
@@ -114,14 +140,13 @@ def _number(session: SparkSession, source: DataFrame) -> DataFrame:
 def _manifest(released: DataFrame, job: TableRelease) -> dict[str, Any]:
     """Return counts and settings of a written table as a dict, without text and ids."""
     functions = import_functions()
-    counts = released.groupBy("status", "reason").count().collect()
+    counts = released.groupBy("status", "reason", "model_sha256").count().collect()
     withheld = {row["reason"]: row["count"] for row in counts if row["status"] != RELEASED}
     total = sum(row["count"] for row in counts)
-    models = released.select("model_sha256").limit(1).collect()
     kept = released.where(functions.col("patient").isNotNull()).select("patient").distinct().count()
     settings: Mapping[str, Any] = {
         "engine": "spark",
-        "model": {"name": job.detector.model or "rules", "digest": models[0][0] if models else None},
+        "model": {"name": job.detector.model or "rules", "digest": counts[0]["model_sha256"] if counts else None},
         "policy": {"name": job.policy.name, "digest": job.policy.digest()},
         "secret": None if job.secret is None else job.secret.fingerprint,
         "ids": "kept" if job.settings.ids == "keep" else "numbers" if job.secret is None else "pseudonyms",

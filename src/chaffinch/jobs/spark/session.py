@@ -21,7 +21,10 @@ _PRIVATE = {
     "spark.ui.enabled": "false",  # it listens on a port
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",  # of notes, which are long rows
+    "spark.sql.execution.arrow.maxBytesPerBatch": "16m",  # so that few long notes fill one as well
     "spark.ui.showConsoleProgress": "false",
+    # Java has little to do: its second compiler took half of its CPU seconds, and the usual collector has many threads.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
 
