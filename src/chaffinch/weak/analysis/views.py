@@ -107,7 +107,7 @@ class Belief:
         return begun, begun + inside
 
     def outlook(self, votes: Votes) -> Outlook:
-        """Return precision, recall and F1 of the aggregate as the model expects; sources' agreement; None if unknown."""
+        """Return precision, recall and F1 of the aggregate as the model expects; source agreement; None if unknown."""
         n, right, there = len(self.spans), float(self.sure.sum()), float(self.expected[0].sum())
         return Outlook(
             n, ratio(right, n), ratio(min(right, there), there), ratio(2 * right, n + there), _agreement(votes)
