@@ -406,9 +406,9 @@ def test_minutes_become_epochs_and_a_full_run_has_all(
 def test_a_schedule_fits_its_minutes_if_one_epoch_of_each_does(tokens: int, minutes: float) -> None:
     plan = Schedule.of(tokens, minutes)
     epochs = plan.epochs + plan.loops * max(plan.epochs // 2, 1)
-    assert epochs * tokens * published.TOKEN <= 60 * minutes or epochs == 2
+    assert epochs * tokens * published.TOKEN <= 60 * minutes or epochs == 1
     assert 1 <= plan.epochs <= 100
-    assert 1 <= plan.loops <= 10
+    assert 0 <= plan.loops <= 10
 
 
 def test_one_factor_at_a_time_is_beside_the_published_system(

@@ -68,6 +68,13 @@ def test_the_best_loop_is_what_comes_out(tmp_path: Path, monkeypatch: pytest.Mon
     assert spans_of(made) == spans_of(short)
 
 
+def test_without_loops_the_first_student_joins_the_votes() -> None:
+    made, longer = run(loops=0), run(loops=1)
+    assert (len(made.turns), made.best) == (1, 0)
+    assert made.turns[0] == longer.turns[0]
+    assert spans_of(made) != spans_of(run(loops=1, dev=False))
+
+
 def test_without_gold_the_last_loop_counts() -> None:
     made = run(dev=False, loops=1)
     assert (len(made.turns), made.best) == (2, 1)
@@ -161,7 +168,7 @@ def test_patience_and_the_best_loop() -> None:
     assert not _out_of_patience(turns, Published(patience=3), dev)
     assert not _out_of_patience(turns, Published(patience=1), [])
     with pytest.raises(ConfigError):
-        Published(loops=0)
+        Published(loops=-1)
     with pytest.raises(ConfigError):
         Published(patience=0)
     with pytest.raises(ConfigError, match="inside"):

@@ -61,6 +61,8 @@ class Recipe:
 class Published:
     """Settings of alternate training as published: the number of loops after the first student, with early stopping.
 
+    With 0 loops the votes are joined once more, with the first student as a source.
+
     Dev documents stop the training after `patience` loops without improvement, and choose the best loop. Without them
     all loops run and the last one counts; 2 are enough. With `continued` the student continues from its last weights,
     at half the rate and for half the epochs, if its method can; otherwise it starts from scratch. With `inside`, dev
@@ -77,7 +79,8 @@ class Published:
 
     def __post_init__(self) -> None:
         """Raise ConfigError for an invalid setting."""
-        check_wholes(self, "loops", "patience", least=1)
+        check_wholes(self, "loops")
+        check_wholes(self, "patience", least=1)
         check_flags(self, "continued", "inside")
 
 
