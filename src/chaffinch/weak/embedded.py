@@ -83,7 +83,7 @@ def fit(
     votes: VoteMatrix, docs: Sequence[Document], config: CHMM | None = None, *, watcher: Watcher | None = None,
     embedder: Embedder | None = None, dev: Sequence[Document] = (),
 ) -> FittedCHMM:  # fmt: skip
-    """Fit a conditional HMM to the votes and the embeddings of the documents' tokens, and return it with its embedder.
+    """Fit a conditional HMM to the votes and the tokens' embeddings, by the packaged embedder if None; keep that too.
 
     `embedder` defaults to the packaged one, of the extra `minilm`. Documents of `dev`, with votes and a layer `gold`,
     choose the epoch; without them the likelihood of held-out votes does.
