@@ -22,10 +22,10 @@ from benchmarks.hmmdp import tables as published_tables
 from benchmarks.hmmdp.curve import draw
 from benchmarks.hmmdp.data import FOLDS, Corpus, Sample, categories
 from benchmarks.hmmdp.runner import Runner, aligned, alignment_absent
-from benchmarks.hmmdp.scores import Change, Scores, change, leaks, removed, score
+from benchmarks.hmmdp.scores import Change, Scores, change, leaks, read_without_begins, removed, score
 from benchmarks.hmmdp.worker import ALIGNED, FOUND, System
 from benchmarks.tagger.benchmark import Options
-from chaffinch import Document
+from chaffinch import HMMDP, Document
 from chaffinch.errors import ConfigError
 
 TAKES_CORPUS = True  # with --corpus
@@ -138,6 +138,10 @@ class Bench:
         found, _ = self.ours("updated", self.middle(chosen.PUBLISHED))
         self.rows.extend(rows.labels("updated", found))
         self.bars_of("published", found, (0.952, 0.960), (0.885, 0.91))
+        for name, changed in chosen.FIDELITY.items():
+            self.ours(f"updated, {name}", chosen.PUBLISHED.but(**changed))
+        best = read_without_begins(self.gold([self.main]), HMMDP.published())
+        self.row("gold itself, read without B and I", best, [self.main])
         self.ours(BI, chosen.DOUBLED)
         if self.have_alignment(f"{BI}, aligned"):
             self.row(f"{BI}, aligned", aligned(self.runner.posteriors(chosen.DOUBLED, self.main)), [self.main])

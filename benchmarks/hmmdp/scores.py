@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 import chaffinch as cf
 from benchmarks.hmmdp.data import as_categories, category
 from benchmarks.hmmdp.worker import FOUND
-from chaffinch import Document, Span
+from chaffinch import HMMDP, Document, Span
 from chaffinch.evaluate.results import Score
+from chaffinch.models.hmmdp.model import cut_sentences
 from chaffinch.text import Soft
 
 Table: TypeAlias = Mapping[str, str]  # the category of every type
@@ -67,6 +68,32 @@ def score(gold: Sequence[Document], found: Sequence[Document], table: Table) -> 
         fine["token"].labels,
         fine["token"].micro,
     )
+
+
+def read_without_begins(docs: Sequence[Document], config: HMMDP) -> list[Document]:
+    """The documents with a layer "found": the gold as tags of one per label read it, neighbours joined.
+
+    Whatever tags without B and I can say at best, in the sentences of the settings.
+
+    >>> doc = Document.make("Ann Lee", layers={"gold": [Span(0, 3, "NAME"), Span(4, 7, "NAME")]})
+    >>> [(span.start, span.end) for span in read_without_begins([doc], HMMDP.published())[0].layer(FOUND)]
+    [(0, 7)]
+    """
+    out = []
+    for doc, cut in zip(docs, cut_sentences(docs, config), strict=True):
+        labels = [""] * len(doc.tokens)
+        spans = doc.layer("gold")
+        for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
+            labels[first:end] = [span.label] * (end - first)
+        begins = set(np.searchsorted(doc.tokens[:, 0], cut.sentences[:, 0]).tolist())
+        found: list[Span] = []
+        for token, ((start, end), label) in enumerate(zip(doc.tokens.tolist(), labels, strict=True)):
+            if label and found and token not in begins and token and labels[token - 1] == label:
+                found[-1] = Span(found[-1].start, end, label)
+            elif label:
+                found.append(Span(start, end, label))
+        out.append(doc.with_layer(FOUND, found))
+    return out
 
 
 def change(

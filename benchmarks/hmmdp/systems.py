@@ -10,6 +10,12 @@ DEFAULT = System("HMMDP", posteriors=True)
 PUBLISHED = System("HMMDP", "published", posteriors=True)
 # The updated system with our tags, sentences and classes of rare words: what doubling tags into B and I does.
 DOUBLED = PUBLISHED.but(tags="IOB2", sentences="given", word_classes="seven")
+# The same one at a time.
+FIDELITY: dict[str, dict[str, Any]] = {
+    "with B and I": {"tags": "IOB2"},
+    "sentences as given": {"sentences": "given"},
+    "seven classes of rare words": {"word_classes": "seven"},
+}
 SUBMITTED = System("HMMDP", "submitted", {"rules": None}, labels="categories")  # rules are learnt of training notes
 # Chosen on the held-out training notes: more sub-tags than the discriminative stage needs.
 GENERATIVE = {"discriminative": False, "outside": 50, "inside": 8, "start": "context", "passes": 40}

@@ -20,7 +20,7 @@ import msgspec
 
 from benchmarks.tagger import calibration
 from chaffinch import Cascade
-from chaffinch.errors import ConfigError
+from chaffinch.errors import ConfigError, DataError
 
 ROOT = Path(__file__).resolve().parents[2]
 PIP = "pip install 'chaffinch[bench]'"
@@ -107,10 +107,10 @@ class Bench:
         asked = {"job": "ours", "corpus": "jnlpba", **common, **asked}
         if isinstance(asked.get("config"), Cascade):
             asked["config"] = asdict(asked["config"])
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.tagger.worker", msgspec.json.encode(asked).decode()],
-            cwd=ROOT, stdout=subprocess.PIPE, start_new_session=True, check=True,
-        )  # fmt: skip
+        command = [sys.executable, "-m", "benchmarks.tagger.worker", msgspec.json.encode(asked).decode()]
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, start_new_session=True, check=False)
+        if done.returncode:
+            raise DataError(f"{name}: its process failed, and the lines above say why; is {asked['corpus']} in --data?")
         found: dict[str, Any] = msgspec.json.decode(done.stdout)
         if "F1" in found:
             self.rows.append({"system": name, **_row(found)})

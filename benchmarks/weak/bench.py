@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -17,8 +18,9 @@ from benchmarks.weak.worker import Result
 from chaffinch import Document
 from chaffinch.evaluate.results import Score
 
+MINUTES = 60.0  # CPU minutes that a run of the published system may take, unless told otherwise
 RULES = ("Union", "TokenVote", "SpanVote", "LongestSpan")
-RANDOM = ("conditional", "students", "stopped", "loops", "gold", "supervised")
+RANDOM = ("conditional", "students", "stopped", "loops", "consensual", "gold", "supervised")
 SHORT = {"NCBI-Disease": "ncbi", "BC5CDR": "bc5cdr", "CoNLL": "conll", "MIT-Restaurants": "restaurants"}
 
 
@@ -48,6 +50,9 @@ class Base:
     def __init__(self, runner: Runner, options: Options) -> None:
         self.split: Any = "dev" if options.split == "dev" else "test"
         self.runner, self.seeds, self.part = runner, options.seeds, ""
+        self.folder: Path | None = getattr(options, "corpus", None)  # a corpus of the user's
+        self.full: bool = getattr(options, "full", False)  # published epochs and loops, whatever they cost
+        self.minutes: float = getattr(options, "minutes", None) or MINUTES
         self.rows: list[dict[str, Any]] = []
         self.bars: list[dict[str, Any]] = []
 
@@ -61,17 +66,18 @@ class Base:
         self.rows.append({"part": self.part, **where, **row})
 
     def measure(
-        self, name: str, system: System, sample: Sample, *, way: str = SOURCES, published: str = ""
-    ) -> Measured | None:
+        self, name: str, system: System, sample: Sample, *, way: str = SOURCES, published: str = "",
+        seeds: int | None = None,
+    ) -> Measured | None:  # fmt: skip
         """A system on a sample, with as many seeds as it needs, as a row; None, and a row that says why, if it cannot.
 
-        `published` is the name of the same system in the publication.
+        `published` is the name of the same system in the publication; `seeds` are at most so many.
         """
         reason = self.runner.absent(system, sample)
         if reason:
             self.add({"system": name, "absent": reason}, sample)
             return None
-        seeded = [replace(system, seed=seed) for seed in range(self.seeds if _random(system) else 1)]
+        seeded = [replace(system, seed=seed) for seed in range((seeds or self.seeds) if _random(system) else 1)]
         found = [self.runner.labelled(one, sample, way) for one in seeded]
         scores = [rows.score(one.docs) for one in found]
         centre = found[rows.middle(scores)]
@@ -90,6 +96,14 @@ class Base:
         reason = self.runner.absent(None, sample)
         if reason:
             self.add({"system": name, "absent": reason}, sample)
+        return not reason
+
+    def embedded(self, sample: Sample) -> bool:
+        """Makes the embeddings of a sample's documents, as a row; whether that can be done."""
+        system = System("embed")
+        reason = self.runner.absent(system, sample)
+        row = {"absent": reason} if reason else rows.costing([self.runner.result(system, sample).costs])
+        self.add({"system": "embeddings", **row}, sample)
         return not reason
 
     def consensus(self, sample: Sample) -> None:

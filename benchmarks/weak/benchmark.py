@@ -19,9 +19,10 @@ from benchmarks.hmmdp.curve import draw
 from benchmarks.hmmdp.scores import change
 from benchmarks.tagger.benchmark import Options
 from benchmarks.weak import made, rows
-from benchmarks.weak.bench import RULES, SHORT, Base, Measured
+from benchmarks.weak.bench import RULES, SHORT, Measured
 from benchmarks.weak.data import ABSTRACTS, CORPORA, Corpus, Sample
 from benchmarks.weak.peers import PEERS
+from benchmarks.weak.published import Publication, conditional
 from benchmarks.weak.runner import Runner
 from benchmarks.weak.systems import TEXT, System
 from chaffinch.errors import ConfigError
@@ -34,8 +35,6 @@ STOPPED = System("stopped", {"network": True})
 CONDITIONAL = System("conditional")
 IID = System("conditional", {"iid": True})
 ENCODER = System("supervised", {"config": "Encoder"})
-RATES = {"NCBI-Disease": 5e-4, "BC5CDR": 1e-3, "CoNLL": 1e-5}  # of the published CHMM
-BATCHES = {"NCBI-Disease": 64, "BC5CDR": 64, "CoNLL": 32}
 RIDGES = {"CoNLL": {"ridge": 30.0}}  # of our CHMM, where valid documents want another than the default
 KNOWN = 0, 20, 50, 100  # gold documents of the learning curve
 FIELDS = {"skweak HMM": "HMM", "snorkel LabelModel": "Snorkel"}  # peers in the publication
@@ -50,7 +49,7 @@ FLOORS: dict[str, dict[str, tuple[float, float]]] = {
 }
 
 
-class Bench(Base):
+class Bench(Publication):
     """The parts."""
 
     def level(self, kind: str, corpus: Corpus, found: Measured | None, sources: str = "") -> None:
@@ -135,7 +134,7 @@ class Bench(Base):
             )
 
     def alternate(self) -> None:
-        """Alternate training as published, by aggregator, with dev labels for stopping."""
+        """Alternate training by aggregator, where dev labels choose the loop; as published, the epochs too."""
         for corpus in ABSTRACTS:
             curves: dict[str, list[tuple[float, float]]] = {}
             sample = self.sample(corpus)
@@ -146,10 +145,17 @@ class Bench(Base):
             single = {"MV": System("rule", {"rule": "TokenVote"}), "HMM": HMM, "iid": IID, "CHMM": CONDITIONAL}
             for name, system in single.items():
                 self.measure(name, system, sample, published=name)
-            turns: list[tuple[str, dict[str, Any]]] = [(f"{name}-ALT", {"aggregator": name}) for name in single]
-            turns += [(f"{name}-ALT, restarted", {"aggregator": name, "continued": False}) for name in ("HMM", "CHMM")]
+            own = System("conditional", {**conditional(sample), "stopped": True})
+            self.measure("CHMM as published", own, sample, published="CHMM")
+            loop = {"inside": False}
+            turns: list[tuple[str, dict[str, Any]]] = [(f"{name}-ALT", {"aggregator": name, **loop}) for name in single]
+            turns += [
+                (f"{name}-ALT, restarted", {"aggregator": name, "continued": False, **loop}) for name in ("HMM", "CHMM")
+            ]
+            turns += [("CHMM-ALT as published", {"aggregator": "CHMM", "chmm": conditional(sample)})]
             for name, told in turns:
-                found = self.measure(name, System("loops", told), sample, published=name)
+                figure = name.replace(" as published", "")
+                found = self.measure(name, System("loops", told), sample, published=figure, seeds=1)
                 if found is not None:
                     curves[name.replace("-ALT", "")] = self.turned(name, found, sample)
             if self.split == "test" and curves:
@@ -169,14 +175,6 @@ class Bench(Base):
             out.append((loop + 1, joined))
         return out
 
-    def embedded(self, sample: Sample) -> bool:
-        """Makes the embeddings of a sample's documents, as a row; whether that can be done."""
-        system = System("embed")
-        reason = self.runner.absent(system, sample)
-        row = {"absent": reason} if reason else rows.costing([self.runner.result(system, sample).costs])
-        self.add({"system": "embeddings", **row}, sample)
-        return not reason
-
     def chmm(self) -> None:
         """The conditional HMM against that of many sources and the i.i.d. variant: real votes, and generated ones."""
         exact = [made.context(seed) for seed in range(self.seeds)]
@@ -192,8 +190,8 @@ class Bench(Base):
                 chosen = RIDGES.get(corpus, {})
                 iid = self.measure("i.i.d. CHMM", replace(IID, fields=IID.fields | chosen), sample, published="iid")
                 found = self.measure("CHMM", replace(CONDITIONAL, fields=chosen), sample, published="CHMM")
-                told = {"published": {"rate": RATES[corpus], "batch": BATCHES[corpus]}}
-                self.measure("CHMM, published settings", System("conditional", told), sample, published="CHMM")
+                told = System("conditional", conditional(sample))
+                self.measure("CHMM, published settings", told, sample, published="CHMM")
                 for name, one in (("MultiHMM", hmm), ("i.i.d. CHMM", iid)):
                     self.less(f"CHMM less {name}", found, one, sample)
                     if found is not None and one is not None and sample.sources == "recommended":
@@ -267,16 +265,19 @@ class Bench(Base):
                 self.add({"system": name, **rows.costing([costs]), "tokens per CPU s": rate}, sample)
 
 
-PARTS = ("aggregators", "own", "students", "stopped", "alternate", "chmm", "links", "encoder", "gold20", "speed")
+PARTS = (
+    "published", "gap", "sources", "aggregators", "own", "students", "stopped", "alternate", "chmm", "links", "encoder",
+    "gold20", "speed",
+)  # fmt: skip
 
 
 def run(options: Options) -> dict[str, Any]:
     """All parts, or the one asked for."""
     if options.only not in (None, *PARTS):
         raise ConfigError(f"unknown part {options.only!r}; choose one of {', '.join(PARTS)}")
-    if options.data is None:
+    if options.data is None and getattr(options, "corpus", None) is None:
         raise ConfigError("this benchmark needs the corpora; name their folder with --data or CHAFFINCH_DATA")
-    with Runner(Path(options.data)) as runner:
+    with Runner(Path(options.data or ".")) as runner:
         bench = Bench(runner, options)
         for part in PARTS if options.only is None else (options.only,):
             bench.part = part

@@ -18,7 +18,7 @@ import chaffinch as cf
 from benchmarks.hmmdp.data import digest
 from chaffinch import Document, Span
 
-Corpus = Literal["NCBI-Disease", "BC5CDR", "CoNLL", "MIT-Restaurants"]
+Corpus = Literal["NCBI-Disease", "BC5CDR", "CoNLL", "MIT-Restaurants", "own"]
 FOLDERS: Mapping[str, str] = {
     "NCBI-Disease": "chmm-alt-weak/NCBI-Disease", "BC5CDR": "chmm-alt-weak/BC5CDR", "CoNLL": "chmm-alt-weak/CoNLL",
     "MIT-Restaurants": "mit-restaurants-weak",
@@ -31,13 +31,17 @@ SOURCE, GOLD = "source:", "gold"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A corpus, the part that is labelled, its sources; `gold` above 0 adds so many gold documents, the `draw`-th."""
+    """A corpus, the part that is labelled, its sources; `gold` above 0 adds so many gold documents, the `draw`-th.
+
+    The corpus "own" is the user's: `folder` has its files, as the publication lays them out.
+    """
 
     corpus: Corpus = "NCBI-Disease"
     split: Literal["dev", "test"] = "test"
     sources: Literal["recommended", "all"] = "recommended"
     gold: int = 0
     draw: int = 0
+    folder: str = ""
 
 
 class Texts(NamedTuple):
@@ -51,26 +55,27 @@ class Texts(NamedTuple):
 
 
 class Names(msgspec.Struct):
-    """The only fields of a meta.json that are read: names of all sources, and of those that are recommended."""
+    """The only fields of a meta.json that are read: names of all sources, and of those that are recommended, if any."""
 
     lf: list[str]
-    lf_rec: list[str]
+    lf_rec: list[str] = []
 
 
 def files(sample: Sample) -> tuple[str, ...]:
     """What is read for a sample, relative to the folder of the corpora."""
     parts = ("valid",) if sample.split == "dev" else ("valid", "test")
-    if sample.corpus in ABSTRACTS:
+    if sample.corpus in (*ABSTRACTS, "own"):
         parts = ("train", *parts)
-    folder = FOLDERS[sample.corpus]
-    return (f"{folder}/meta.json", *(f"{folder}/{part}.json.gz" for part in parts))
+    folder = sample.folder or FOLDERS[sample.corpus]
+    plain = {part for part in parts if sample.folder and (Path(folder) / f"{part}.json").is_file()}
+    return (f"{folder}/meta.json", *(f"{folder}/{part}.json{'' if part in plain else '.gz'}" for part in parts))
 
 
 def documents(data: Path, sample: Sample) -> Texts:
     """The documents of a sample."""
     meta, *paths = files(sample)
     names = msgspec.json.decode((data / meta).read_bytes(), type=Names)
-    kept = names.lf_rec if sample.sources == "recommended" else names.lf
+    kept = (names.lf_rec if sample.sources == "recommended" else []) or names.lf
     parts = {Path(path).name.partition(".")[0]: _read(data / path, kept) for path in paths}
     test = parts["valid" if sample.split == "dev" else "test"]
     train, stop = parts.get("train", []), parts["valid"]

@@ -13,7 +13,7 @@ from benchmarks import _folder
 from benchmarks.hmmdp.worker import FOUND
 from benchmarks.weak import peers
 from benchmarks.weak.data import Sample, documents, files
-from benchmarks.weak.systems import NEURAL, SOURCES, System
+from benchmarks.weak.systems import NEURAL, SOURCES, System, embeds
 from benchmarks.weak.worker import Job, Result, key, work
 from chaffinch import Document, Span
 
@@ -42,7 +42,9 @@ class Runner(_folder.Folder):
 
     def absent(self, system: System | None, sample: Sample) -> str:
         """Why a system cannot be run on a sample, or nothing; None asks for the sample alone."""
-        missing = [name for name in files(sample) if not (self.data / name).exists()]
+        missing = [
+            Path(name).name if sample.folder else name for name in files(sample) if not (self.data / name).exists()
+        ]
         if missing:
             return f"no {', '.join(missing)} in the folder of the corpora"
         if system is None:
@@ -67,19 +69,6 @@ class Runner(_folder.Folder):
             job = Job(str(self.data), str(self.folder), system, sample)
             (work if system.method == "rule" else launch)(job)  # a rule costs less than a process does
         return msgspec.msgpack.decode(place.read_bytes(), type=Result)
-
-
-def embeds(system: System) -> bool:
-    """Whether a system needs the encoder."""
-    told = system.fields
-    if system.method == "conditional":
-        return bool(told.get("weight", 1.0))
-    return (
-        system.method == "embed"
-        or bool(told.get("network"))
-        or told.get("config") == "Encoder"
-        or told.get("aggregator") in ("iid", "CHMM")
-    )
 
 
 def _installed(name: str) -> bool:

@@ -6,6 +6,7 @@ of what it labels.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -18,8 +19,9 @@ import numpy as np
 import chaffinch as cf
 from benchmarks.hmmdp.worker import FOUND, ROUNDS, spent
 from benchmarks.weak import peers
-from benchmarks.weak.data import Texts, bare, with_gold_source
+from benchmarks.weak.data import GOLD, Texts, bare, consensus, with_gold_source
 from chaffinch import CHMM, Cascade, Document, Encoder
+from chaffinch.models.tagger import load
 from chaffinch.models.votes.chmm import fit as chmm
 from chaffinch.models.votes.chmm.layer import Rows
 from chaffinch.models.votes.multihmm import fit as multihmm
@@ -27,13 +29,16 @@ from chaffinch.models.votes.multihmm.fit import MultiHMM
 from chaffinch.weak import propagate as text_sources
 from chaffinch.weak import vote_rules
 from chaffinch.weak.aggregate import FittedMultiHMM, LabelVotes, aggregate
+from chaffinch.weak.aggregate import fit as fit_aggregator
 from chaffinch.weak.training.aggregator import FitVotes
-from chaffinch.weak.training.alternate import Alternated, Published, Recipe, alternate
+from chaffinch.weak.training.alternate import Alternated, Published, Recipe, Watch, alternate
+from chaffinch.weak.training.checkpoints import MODEL, Step
 from chaffinch.weak.training.students import LINEAR
 from chaffinch.weak.votes import collect_votes, sources_of, with_labels
 
 NEURAL = "pip install 'chaffinch[neural,minilm]'"
 SOURCES, TEXT = "sources", "text alone"  # ways in which a student labels
+FIRST = "phase I"  # the first student on the text alone
 LAYER = "joined"
 
 
@@ -55,11 +60,12 @@ class Found(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a method is given: documents, settings, and the folder in which embeddings are kept."""
+    """What a method is given: documents, settings, a folder for the run, and one in which embeddings are kept."""
 
     texts: Texts
     system: System
     folder: Path
+    embeddings: Path
 
 
 Method: TypeAlias = Callable[[Work], Found]
@@ -87,7 +93,12 @@ def hmm(work: Work) -> Found:
 def conditional(work: Work) -> Found:
     """The conditional HMM; embeddings were made before, or are none if it has no layers."""
     config = _chmm(work.system)
-    read = embeddings(work.folder) if config.weight > 0 else _nothing
+    read = embeddings(work.embeddings) if config.weight > 0 else _nothing
+    if work.system.fields.get("stopped"):  # as published: learns from train alone, and dev labels choose the epoch
+        docs, stop = [bare(doc) for doc in work.texts.train], work.texts.stop
+        made, seconds = spent(lambda: fit_aggregator(docs, config, embedder=_embedder(work.embeddings), dev=stop))
+        found, then = spent(lambda: made(_blind(work.texts.test), FOUND))
+        return Found({SOURCES: found}, {"fit CPU s": seconds, "apply CPU s": then})
     settle, seconds = spent(lambda: chmm_fit(config, read)(work.texts.votes))
     docs, then = spent(lambda: settle(_blind(work.texts.test), FOUND))
     return Found({SOURCES: docs}, {"fit CPU s": seconds, "apply CPU s": then})
@@ -95,7 +106,7 @@ def conditional(work: Work) -> Found:
 
 def embed(work: Work) -> Found:
     """No labels: the embeddings of all documents, kept for whoever needs them."""
-    read = embeddings(work.folder)
+    read = embeddings(work.embeddings)
     _, seconds = spent(lambda: [read([doc]) for doc in (*work.texts.votes, *work.texts.stop, *work.texts.test)])
     return Found({}, {"fit CPU s": seconds})
 
@@ -115,24 +126,48 @@ def own(work: Work) -> Found:
 
 def students(work: Work) -> Found:
     """The recipe without gold: sources and students, and the students on the text alone."""
-    how = Recipe(embedder=_embedder(work.folder) if work.system.fields.get("network") else None, seed=work.system.seed)
+    how = Recipe(
+        embedder=_embedder(work.embeddings) if work.system.fields.get("network") else None, seed=work.system.seed
+    )
     return _labelled(work.texts, lambda: alternate(work.texts.votes, student=_linear(work.system), how=how))
 
 
 def stopped(work: Work) -> Found:
     """The recipe with gold documents that choose the threshold."""
-    how = Recipe(embedder=_embedder(work.folder) if work.system.fields.get("network") else None, seed=work.system.seed)
+    how = Recipe(
+        embedder=_embedder(work.embeddings) if work.system.fields.get("network") else None, seed=work.system.seed
+    )
     docs = [bare(doc) for doc in work.texts.train]
     return _labelled(work.texts, lambda: alternate(docs, student=_linear(work.system), how=how, dev=work.texts.stop))
 
 
 def loops(work: Work) -> Found:
-    """Alternate training as published, with one aggregator or another; gold documents choose the loop."""
+    """Alternate training as published, with one aggregator or another; gold documents choose the loop and the epochs.
+
+    The student of phase I is one more way; it is read back from the run's checkpoints.
+    """
     told = work.system.fields
-    joins = _joining(told["aggregator"], work)
-    how = Published(told.get("loops", 10), told.get("patience", 5), told.get("continued", True))
-    docs = [bare(doc) for doc in work.texts.train]
-    return _labelled(work.texts, lambda: alternate(docs, joins, _linear(work.system), how=how, dev=work.texts.stop))
+    how = Published(
+        told.get("loops", 10), told.get("patience", 5), told.get("continued", True), told.get("inside", True),
+        _embedder(work.embeddings) if embeds(work.system) else None,
+    )  # fmt: skip
+    docs, steps = [bare(doc) for doc in work.texts.train], Path(tempfile.mkdtemp(dir=work.folder))
+    chosen, watch = _joining(work.system), Watch(folder=steps)
+    found = _labelled(
+        work.texts, lambda: alternate(docs, chosen, _student(work.system), how=how, dev=work.texts.stop, watch=watch)
+    )
+    first = load(steps / (Step("student").file + MODEL))
+    alone = list(first.annotate(_blind(work.texts.test), layer=FOUND))
+    return found._replace(ways={**found.ways, FIRST: alone})
+
+
+def consensual(work: Work) -> Found:
+    """A student of labels without fault: of the spans of sources those that are right; gold chooses the epoch."""
+    docs = consensus(work.texts.train, FOUND)
+    student = _student(work.system)
+    tagger, seconds = spent(lambda: cf.train(docs, student, layer=FOUND, dev=_as_found(work.texts.stop)))
+    found, then = spent(lambda: list(tagger.annotate(_blind(work.texts.test), layer=FOUND)))
+    return Found({TEXT: found}, {"fit CPU s": seconds, "apply CPU s": then})
 
 
 def gold(work: Work) -> Found:
@@ -163,7 +198,8 @@ def peer(work: Work) -> Found:
 
 
 METHODS: Mapping[str, Method] = {
-    one.__name__: one for one in (rule, hmm, conditional, embed, own, students, stopped, loops, gold, supervised, peer)
+    one.__name__: one
+    for one in (rule, hmm, conditional, embed, own, students, stopped, loops, consensual, gold, supervised, peer)
 }
 
 
@@ -202,13 +238,28 @@ def _embedder(folder: Path) -> Callable[[Document], Rows]:
     return Embedder.load(cache=folder / "embeddings")
 
 
-def _joining(name: str, work: Work) -> Any:
-    """An aggregator by its published name."""
+def embeds(system: System) -> bool:
+    """Whether a system needs the encoder."""
+    told = system.fields
+    if system.method == "conditional":
+        return bool(told.get("weight", 1.0))
+    return (
+        system.method == "embed"
+        or bool(told.get("network"))
+        or "encoder" in told
+        or told.get("config") == "Encoder"
+        or told.get("aggregator") in ("iid", "CHMM")
+    )
+
+
+def _joining(system: System) -> Any:
+    """The settings of an aggregator by its published name; of a conditional HMM with those of the field "chmm"."""
+    name = system.fields["aggregator"]
     if name == "MV":
         return vote_rules.TokenVote()
     if name == "HMM":
         return MultiHMM()
-    return chmm_fit(CHMM(iid=name == "iid", seed=work.system.seed), embeddings(work.folder))
+    return _chmm(System("conditional", {"iid": name == "iid", **system.fields.get("chmm", {})}, system.seed))
 
 
 def _labelled(texts: Texts, learn: Callable[[], Alternated]) -> Found:
@@ -221,14 +272,26 @@ def _labelled(texts: Texts, learn: Callable[[], Alternated]) -> Found:
     return Found({SOURCES: docs, TEXT: alone}, costs | ({"best loop": made.best} if turns else {}), turns)
 
 
+def _student(system: System) -> Encoder | Cascade:
+    """The student that the fields tell: an encoder with these settings, else the linear one."""
+    if "encoder" in system.fields:
+        return Encoder(seed=system.seed, **system.fields["encoder"])
+    return _linear(system)
+
+
+def _as_found(docs: Sequence[Document]) -> list[Document]:
+    """The documents with their gold as the layer "found" too."""
+    return [doc.with_layer(FOUND, doc.layer(GOLD)) for doc in docs]
+
+
 def _linear(system: System) -> Cascade:
     return replace(LINEAR, seed=system.seed, private=False, **system.fields.get("student", {}))
 
 
 def _chmm(system: System) -> CHMM:
-    told = {name: own for name, own in system.fields.items() if name != "published"}
+    told = {name: own for name, own in system.fields.items() if name not in ("published", "stopped")}
     if "published" in system.fields:
-        return CHMM.published(**system.fields["published"], seed=system.seed)
+        return replace(CHMM.published(**system.fields["published"], seed=system.seed), **told)
     return replace(CHMM(seed=system.seed), **told)
 
 

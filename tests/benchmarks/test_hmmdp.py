@@ -7,15 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from benchmarks.hmmdp import benchmark, tables
 from benchmarks.hmmdp.data import Sample
 from benchmarks.hmmdp.runner import Runner
+from benchmarks.hmmdp.scores import read_without_begins
 from benchmarks.hmmdp.worker import ALIGNED, Job, System, key, ours
 from benchmarks.papers import benchmark as papers
 
 import chaffinch as cf
-from chaffinch import Document, Span, deid
+from chaffinch import HMMDP, Document, Span, deid
 from chaffinch.errors import ConfigError
 
 SMALL = {"outside": 3, "inside": 1, "passes": 2, "min_count": 2}
@@ -71,6 +73,24 @@ def test_a_corpus_in_the_layout_of_i2b2_gives_both_tables_of_three_systems(layou
     by_system = {(row["system"]): row for row in rows if (row["table"], row["label"]) == ("Table 3", "all")}
     assert by_system["updated, aligned"]["R"] >= by_system["updated"]["R"]  # nothing is taken away
     assert any(row["table"] == "differences" for row in result["rows"])
+
+
+def test_the_best_that_tags_without_b_and_i_can_say() -> None:
+    """Neighbours of one label are joined, in a sentence of the settings; a span over two sentences is cut."""
+    text = "Ann Lee saw Bob in Rome . Paris\nLeeds"
+    spans = [(0, 3, "NAME"), (4, 7, "NAME"), (12, 15, "NAME"), (19, 31, "CITY"), (32, 37, "CITY")]
+    gold = [Span(*span) for span in spans]
+    doc = Document.make(text, layers={"gold": gold})
+
+    def read(config: HMMDP) -> list[tuple[int, int, str]]:
+        found = read_without_begins([doc], config)[0].layer("found")
+        return [(span.start, span.end, span.label) for span in found]
+
+    cut = read(HMMDP.published())
+    assert cut == [(0, 7, "NAME"), (12, 15, "NAME"), (19, 25, "CITY"), (26, 31, "CITY"), (32, 37, "CITY")]
+    whole = replace(doc, sentences=np.array([[0, len(text)]]))
+    found = read_without_begins([whole], replace(HMMDP.published(), sentences="given"))[0].layer("found")
+    assert [(span.start, span.end) for span in found] == [(0, 7), (12, 15), (19, 37)]
 
 
 def test_the_learnt_alignment_is_kept_beside_the_plain_reading(layout: Path, tmp_path: Path) -> None:

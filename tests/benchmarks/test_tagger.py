@@ -15,6 +15,7 @@ from benchmarks.tagger import peers as _tagger_peers
 from benchmarks.tagger import worker as _tagger
 
 from chaffinch import Document
+from chaffinch.errors import DataError
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         job = msgspec.json.decode(command[-1])
         jobs.append(job)
         if job["job"] != "ours":
-            return SimpleNamespace(stdout=b"{}")
+            return SimpleNamespace(stdout=b"{}", returncode=0)
         f1 = 70.0 + job["config"]["stages"] + (job["config"]["violator"] == "cost")
         found = {"F1": f1, "P": 69.0, "R": 75.0, "low": 70.0, "high": 74.0, "RSS MB": 640, "train CPU s": 9.0}
         if job["config"]["stages"] == 2:
@@ -64,10 +65,16 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
                 "segmentation F1": 76.0,
                 "classification F1": 92.0,
             }
-        return SimpleNamespace(stdout=msgspec.json.encode(found))
+        return SimpleNamespace(stdout=msgspec.json.encode(found), returncode=0)
 
     monkeypatch.setattr(subprocess, "run", run)
     return jobs
+
+
+def test_a_process_that_fails_ends_the_benchmark_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=b"", returncode=1))
+    with pytest.raises(DataError, match=r"shallow parsing by folds: its process failed, .* is jnlpba in --data"):
+        tagger.run(Options(tmp_path, "published", "test", 1))
 
 
 def test_published_figures_are_beside_ours_row_by_row(asked: list[dict[str, Any]], tmp_path: Path) -> None:

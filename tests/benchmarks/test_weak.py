@@ -17,15 +17,17 @@ from benchmarks.weak import benchmark as weak
 from benchmarks.weak import data as _weak_data
 from benchmarks.weak import made as _weak_made
 from benchmarks.weak import peers as _weak_peers
+from benchmarks.weak import published
 from benchmarks.weak import rows as _weak_rows
 from benchmarks.weak import runner as _weak_run
 from benchmarks.weak import systems as _weak_systems
 from benchmarks.weak import worker as _weak
 from benchmarks.weak.data import Sample
+from benchmarks.weak.published import Schedule
 from benchmarks.weak.systems import System
 from benchmarks.weak.worker import Job
 
-from chaffinch import CHMM, Document, Soft, Span
+from chaffinch import CHMM, Cascade, Document, Soft, Span
 from chaffinch.errors import ConfigError
 from chaffinch.weak.votes import collect_votes
 from tests.recipes.files import gz
@@ -41,6 +43,13 @@ class Options:
     only: str | None = None
     split: str = "dev"
     seeds: int = 1
+
+
+@dataclass(frozen=True)
+class Budget(Options):
+    corpus: Path | None = None
+    minutes: float | None = None
+    full: bool = False
 
 
 def item(number: int) -> dict[str, Any]:
@@ -108,7 +117,7 @@ def systems(result: dict[str, Any], corpus: str = "NCBI-Disease") -> Iterator[di
 def test_without_data_or_with_an_unknown_part_it_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--data or CHAFFINCH_DATA"):
         weak.run(Options(None))
-    with pytest.raises(ConfigError, match=r"unknown part 'all'; choose one of aggregators, .*speed"):
+    with pytest.raises(ConfigError, match=r"unknown part 'all'; choose one of published, .*speed"):
         weak.run(Options(tmp_path, "all"))
 
 
@@ -160,9 +169,9 @@ def test_no_method_is_shown_the_gold_of_what_it_labels(data: Path, here: list[Jo
         "loops": {"aggregator": "HMM", "loops": 1},
         "supervised": {"config": "Cascade"},
     }
-    for name in ("rule", "hmm", "own", "students", "stopped", "loops", "supervised"):
+    for name in ("rule", "hmm", "own", "students", "stopped", "loops", "consensual", "supervised"):
         found = [
-            _weak_systems.METHODS[name](_weak_systems.Work(own, System(name, told.get(name, {})), data)).ways
+            _weak_systems.METHODS[name](_weak_systems.Work(own, System(name, told.get(name, {})), data, data)).ways
             for own in (texts, wrong)
         ]
         for way, docs in found[0].items():
@@ -265,9 +274,9 @@ def test_a_system_is_kept_under_its_settings_seed_and_sample() -> None:
     assert _weak_systems._chmm(System("conditional", {"iid": True}, 3)) == CHMM(iid=True, seed=3)
     told = {"published": {"rate": 1e-3, "batch": 64}}
     assert _weak_systems._chmm(System("conditional", told, 2)) == CHMM.published(rate=1e-3, batch=64, seed=2)
-    assert _weak_run.embeds(System("loops", {"aggregator": "CHMM"}))
-    assert not _weak_run.embeds(System("loops", {"aggregator": "HMM"}))
-    assert not _weak_run.embeds(System("conditional", {"weight": 0.0}))
+    assert _weak_systems.embeds(System("loops", {"aggregator": "CHMM"}))
+    assert not _weak_systems.embeds(System("loops", {"aggregator": "HMM"}))
+    assert not _weak_systems.embeds(System("conditional", {"weight": 0.0}))
 
 
 def test_aggregators_stand_beside_rules_peers_and_what_was_published(data: Path, here: list[Job]) -> None:
@@ -338,7 +347,7 @@ def test_alternate_training_is_drawn_by_loop(data: Path, here: list[Job]) -> Non
     result = weak.run(Options(data, "alternate", split="test"))
     plots = sorted(weak.PLOTS.iterdir())
     assert [plot.name for plot in plots] == ["weak-loops-bc5cdr.svg", "weak-loops-ncbi.svg"]
-    assert [plot.read_text(encoding="utf-8").count("<polyline") for plot in plots] == [6, 6]
+    assert [plot.read_text(encoding="utf-8").count("<polyline") for plot in plots] == [7, 7]
     rows = list(systems(result))
     published = {row["system"]: row["published"] for row in rows if row["published"] != "-"}
     assert published["iid-ALT"] == 0.8315
@@ -346,6 +355,110 @@ def test_alternate_training_is_drawn_by_loop(data: Path, here: list[Job]) -> Non
     assert published["best consensus"] == 0.8160
     loops = [row["loop"] for row in rows if row["system"] == "HMM-ALT, dev documents"]
     assert loops == [0, 1]
+
+
+@pytest.fixture
+def linear(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The settings of the encoders that were asked for; a linear student of few epochs takes their place."""
+    asked: list[dict[str, Any]] = []
+
+    def student(system: System) -> Cascade:
+        if "encoder" in system.fields:
+            asked.append(system.fields["encoder"])
+        return Cascade(objective="crf", documents=False, calibrate=False, epochs=2)
+
+    monkeypatch.setattr(_weak_systems, "_student", student)
+    return asked
+
+
+def test_the_published_system_stands_beside_what_was_published(
+    data: Path, here: list[Job], linear: list[dict[str, Any]]
+) -> None:
+    result = weak.run(Options(data, "published"))
+    rows = {row["system"]: row for row in systems(result)}
+    alternated = next(name for name in rows if name.startswith("CHMM-ALT, of at most"))
+    assert {"best consensus", "CHMM", "phase I: its first student, text alone"} < set(rows)
+    assert (rows["CHMM"]["published"], rows[alternated]["published"]) == (0.7888, 0.8502)
+    assert rows["phase I: its first student, text alone"]["published"] == 0.8287
+    assert {bar["id"]: bar["floor"] for bar in result["bars"]} == {"published_ncbi": 0.81, "published_bc5cdr": 0.856}
+    ran = [job.system for job in here if job.system.method == "loops"]
+    assert [system.fields["chmm"]["published"]["rate"] for system in ran] == [5e-4, 1e-3]  # each run once
+    assert all(one == {"epochs": published.MOST[0], "patience": 3} for one in linear)  # of few tokens
+    loops = [row for row in systems(result) if row["system"] == "CHMM-ALT, dev documents"]
+    assert [row["loop"] for row in loops] == list(range(len(loops)))
+
+
+def test_minutes_become_epochs_and_a_full_run_has_all(
+    data: Path, here: list[Job], linear: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published, "TOKEN", 10.0)
+    weak.run(Budget(data, "published", minutes=60.0))
+    brief = [job.system.fields for job in here if job.system.method == "loops"]
+    tokens = [sum(len(item(number)["data"]["text"]) for number in range(12, 24)) for _ in brief]
+    assert [(told["encoder"]["epochs"], told["loops"]) for told in brief] == [Schedule.of(n, 60) for n in tokens]
+    here.clear()
+    weak.run(Budget(data, "published", full=True))
+    full = [job.system.fields for job in here if job.system.method == "loops"]
+    assert [(told["encoder"]["epochs"], told["loops"]) for told in full] == [(100, 10)] * 2
+
+
+@pytest.mark.parametrize(("tokens", "minutes"), [(128_280, 60), (128_280, 15), (107_480, 30), (500, 1), (10**7, 1)])
+def test_a_schedule_fits_its_minutes_if_one_epoch_of_each_does(tokens: int, minutes: float) -> None:
+    plan = Schedule.of(tokens, minutes)
+    epochs = plan.epochs + plan.loops * max(plan.epochs // 2, 1)
+    assert epochs * tokens * published.TOKEN <= 60 * minutes or epochs == 1
+    assert 1 <= plan.epochs <= 100
+    assert 0 <= plan.loops <= 10
+
+
+def test_one_factor_at_a_time_is_beside_the_published_system(
+    data: Path, here: list[Job], linear: list[dict[str, Any]]
+) -> None:
+    result = weak.run(Options(data, "gap"))
+    names = [row["system"] for row in systems(result)]
+    for what, changed in published.factors(Sample()).items():
+        assert len(changed) == 1, what
+        assert {what, f"{what}: difference"} < set(names)
+    assert names.index("CHMM-ALT as published, linear student") < names.index("batches of 32")
+    base = next(job.system for job in here if job.system.method == "loops")
+    others = [job for job in here if job.system.method == "loops"][1:]
+    for job in others[: len(published.factors(Sample()))]:
+        same = job.system.fields == base.fields
+        assert same == (job.sample.sources == "all")
+
+
+def test_sources_are_shown_one_by_one_with_what_is_right_and_what_is_believed(data: Path, here: list[Job]) -> None:
+    rows = {row["system"]: row for row in systems(weak.run(Options(data, "sources")))}
+    assert [rows[name]["recommended"] for name in ("list", "cancer", "wrong")] == ["yes", "yes", "no"]
+    texts = [item(number) for number in range(24, 36)]
+    spans = [one["weak_labels"][0] for one in texts]
+    said, gold = sum(map(len, spans)), sum(len(one["label"]) for one in texts)
+    assert (rows["list"]["spans"], rows["list"]["P"]) == (said, 1.0)
+    assert rows["list"]["R"] == pytest.approx(said / gold, abs=1e-4)
+    assert rows["list"]["F1"] == pytest.approx(2 * said / (said + gold), abs=1e-4)
+    assert (rows["wrong"]["P"], rows["wrong"]["R"]) == (0, 0)
+    assert not here
+
+
+def test_a_folder_of_the_users_in_the_published_layout_is_a_corpus(
+    data: Path, here: list[Job], linear: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    """Plain files, all sources if none are recommended; its embeddings go with the run."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "meta.json").write_text(json.dumps({"lf": ["list", "cancer", "wrong"]}), encoding="utf-8")
+    for part, numbers in {"train": range(24), "valid": range(24, 36), "test": range(36, 40)}.items():
+        (folder / f"{part}.json").write_text(json.dumps({str(n): item(n) for n in numbers}), encoding="utf-8")
+    result = weak.run(Budget(None, "sources", "test", corpus=folder))
+    assert {row["corpus"] for row in result["rows"]} == {"own"}
+    assert {row["recommended"] for row in result["rows"]} == {"yes"}
+    made = weak.run(Budget(None, "published", "test", corpus=folder))
+    assert "published" not in made["rows"][0]
+    assert made["bars"] == []
+    assert any(row["system"].startswith("CHMM-ALT") for row in made["rows"])
+    (folder / "valid.json").unlink()
+    missing = weak.run(Budget(None, "published", "test", corpus=folder))["rows"]
+    assert [row["absent"] for row in missing] == ["no valid.json.gz in the folder of the corpora"]
 
 
 def test_the_conditional_hmm_is_compared_on_real_and_generated_votes(

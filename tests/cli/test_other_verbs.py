@@ -125,6 +125,14 @@ def test_bench_says_that_the_data_folder_is_absent(
     assert "CHAFFINCH_DATA" in capsys.readouterr().err
 
 
+def test_bench_refuses_a_budget_that_has_no_effect(capsys: pytest.CaptureFixture[str]) -> None:
+    for option in (["--minutes", "5"], ["--full"]):
+        assert main(["bench", "corpora", *option]) == 2
+        assert "takes neither --minutes nor --full" in capsys.readouterr().err
+    assert main(["bench", "papers", "--only", "P1", "--full", "--minutes", "5"]) == 2
+    assert "give one of them" in capsys.readouterr().err
+
+
 def test_help_begins_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     for verb in ("convert", "evaluate", "compare", "show", "doctor", "bench"):
         assert main([verb, "--help"]) == 0

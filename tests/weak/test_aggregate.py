@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 import zlib
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.features import embed
 from chaffinch.models import tagger
 from chaffinch.models.cascade.config import Cascade
+from chaffinch.models.votes.chmm import fit as chmm
 from chaffinch.models.votes.chmm.fit import CHMM
 from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.models.votes.multihmm.fit import MultiHMM
@@ -225,6 +227,33 @@ def test_alternate_training_may_settle_votes_by_a_conditional_hmm(tmp_path: Path
         np.testing.assert_allclose(one.soft["x"].values, other.soft["x"].values, rtol=0, atol=1e-6)
     with pytest.raises(ConfigError, match="CHMM, a rule or a function, got str"):
         fit_votes(docs, "chmm")  # type: ignore[arg-type]
+
+
+def test_dev_documents_choose_the_epoch_of_a_conditional_hmm() -> None:
+    """As if the tags of their gold had been given to the learner itself; an O in gold is no span."""
+    docs = [document(number) for number in range(5)]
+    dev = [doc.with_layer("gold", [Span(7, 23, "Disease"), Span(24, 26, "Other")]) for doc in docs[:2]]
+    config = replace(BRIEF, epochs=3)
+    found = fit(docs, config, embedder=embedder, dev=dev)
+    votes, rows = collect_votes(dev), np.concatenate([embedder(doc) for doc in dev])
+    gold = np.zeros(len(votes), np.int64)
+    for number, doc in enumerate(dev):
+        at = int(votes.documents[number])
+        inside = [t for t, (a, b) in enumerate(doc.tokens.tolist()) if a < 23 and b > 7]
+        gold[[at + t for t in inside]] = 2 + 2 * votes.names.index("Disease")
+        gold[at + inside[0]] -= 1
+    everything = collect_votes(docs)
+    own = chmm.fit(everything, np.concatenate([embedder(doc) for doc in docs]), config, dev=chmm.Dev(votes, rows, gold))
+    for name, array in own.state().arrays.items():
+        np.testing.assert_array_equal(found.state().arrays[name], array)
+
+
+def test_dev_documents_that_can_judge_nothing_are_refused() -> None:
+    docs = [document(number) for number in range(3)]
+    with pytest.raises(ConfigError, match="the epoch of chmm; multihmm has none"):
+        fit(docs, dev=docs)
+    with pytest.raises(DataError, match="layer gold"):
+        fit(docs, BRIEF, embedder=embedder, dev=docs)
 
 
 def weak_one(docs: list[Document]) -> weak_tagger.WeakTagger:

@@ -34,6 +34,8 @@ class Options:
     seeds: int
     size: int | None = None
     corpus: Path | None = None
+    minutes: float | None = None
+    full: bool = False
 
 
 def bench_command(
@@ -48,6 +50,10 @@ def bench_command(
     corpus: Annotated[
         Path | None, typer.Option(help="Folder of a corpus of yours, where a benchmark takes one: papers, hmmdp.")
     ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=1, help="CPU minutes that a run of a slow system may take: papers, P1.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="As long as published, perhaps a night: papers, P1.")] = False,
     json: frame.Json = False,
     config: frame.Config = None,
 ) -> None:
@@ -67,7 +73,11 @@ def bench_command(
     benchmark = importlib.import_module(module)
     if corpus is not None and not getattr(benchmark, "TAKES_CORPUS", False):
         raise ConfigError(f"the benchmark {name} takes no --corpus; leave it out")
-    result = benchmark.run(Options(data, only, split, seeds, size, corpus))
+    if (full or minutes is not None) and not getattr(benchmark, "TAKES_MINUTES", False):
+        raise ConfigError(f"the benchmark {name} takes neither --minutes nor --full; leave them out")
+    if full and minutes is not None:
+        raise ConfigError("--full sets no limit and --minutes sets one; give one of them")
+    result = benchmark.run(Options(data, only, split, seeds, size, corpus, minutes, full))
     result = {"name": name, "versions": _versions(), "machine": _machine(), **result}
     results = root / "benchmarks" / "results"
     results.mkdir(exist_ok=True)

@@ -118,12 +118,13 @@ class FittedMultiHMM:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VoteLesson:
-    """Training data of an aggregator: documents, their votes, an embedder if it needs one, and a watcher."""
+    """Training data of an aggregator: documents, their votes, an embedder, a watcher, and dev documents with gold."""
 
     docs: Sequence[Document]
     votes: VoteMatrix
     embedder: Embedder | None = None
     watcher: Watcher | None = None
+    dev: Sequence[Document] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,7 @@ class Aggregator:
     learns: bool = True  # a rule learns nothing, and has no file
     slow: bool = False  # long runs save it as a checkpoint
     embeds: bool = False  # it needs an embedder, which is in no file
+    stops: bool = False  # dev documents with gold choose its epoch
 
     def settings(self, *, seed: int = 0) -> Settings:
         """Return the aggregator's default settings, with this seed if they have a field `seed`."""
@@ -169,11 +171,12 @@ AGGREGATORS = (
         "chmm",
         CHMM,
         lambda lesson, config: embedded.fit(
-            lesson.votes, lesson.docs, config, watcher=lesson.watcher, embedder=lesson.embedder
+            lesson.votes, lesson.docs, config, watcher=lesson.watcher, embedder=lesson.embedder, dev=lesson.dev
         ),
         lambda state, _sources, embedder: FittedCHMM.of(state, embedder),
         slow=True,
         embeds=True,
+        stops=True,
     ),
 )
 BY_NAME: Mapping[str, Aggregator] = {aggregator.name: aggregator for aggregator in AGGREGATORS}
@@ -220,13 +223,23 @@ def aggregate(
 def fit(
     docs: Sequence[Document], config: Settings | None = None, *, fit_on: Iterable[Document] | None = None,
     sources: Sequence[str] | None = None, watcher: Watcher | None = None, embedder: Embedder | None = None,
+    dev: Sequence[Document] = (),
 ) -> FittedAggregator:  # fmt: skip
-    """Fit an aggregator (default `MultiHMM()`) to the votes of `fit_on`, else of `docs`; ConfigError or DataError."""
+    """Fit an aggregator (default `MultiHMM()`) to the votes of `fit_on`, else of `docs`; ConfigError or DataError.
+
+    `dev` documents, with votes and a layer `gold`, choose the epoch of an aggregator that learns by epochs (CHMM);
+    ConfigError for another one, and DataError if they have no span in `gold`.
+    """
     config = MultiHMM() if config is None else config
     aggregator = aggregator_of(config)
+    if dev and not aggregator.stops:
+        able = " and ".join(one.name for one in AGGREGATORS if one.stops)
+        raise ConfigError(f"dev documents choose the epoch of {able}; {aggregator.name} has none, leave out dev")
+    if dev and not any(doc.layers.get(embedded.GOLD) for doc in dev):
+        raise DataError("no dev document has a span in a layer gold, so they can judge nothing; choose other ones")
     other = None if fit_on is None else list(fit_on)
-    lesson = VoteLesson(docs if other is None else other, _votes_to_learn(docs, other, sources), embedder, watcher)
-    return aggregator.fit(lesson, config)
+    votes = _votes_to_learn(docs, other, sources)
+    return aggregator.fit(VoteLesson(docs if other is None else other, votes, embedder, watcher, dev), config)
 
 
 def check_votes(fitted: FittedAggregator, docs: Sequence[Document]) -> None:

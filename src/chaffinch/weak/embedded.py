@@ -19,13 +19,14 @@ from chaffinch.models.votes.chmm import fit as chmm
 from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.text import Document
-from chaffinch.weak.votes import collect_votes, with_labels
+from chaffinch.weak.votes import collect_votes, tags_of_layer, with_labels
 
 Embedder: TypeAlias = Callable[[Document], NDArray[np.float32]]  # (T, D) of a document
 
 PROBE = "Aspirin 20 mg was given for severe renal failure."  # its mean embedding identifies an embedder
 NEAR = 1e-2  # tolerance of the probe: the same embedder gives slightly different numbers on other machines
 _PROBE = "probe"
+GOLD = "gold"  # the layer by which dev documents judge
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -80,14 +81,22 @@ class FittedCHMM:
 
 def fit(
     votes: VoteMatrix, docs: Sequence[Document], config: CHMM | None = None, *, watcher: Watcher | None = None,
-    embedder: Embedder | None = None,
+    embedder: Embedder | None = None, dev: Sequence[Document] = (),
 ) -> FittedCHMM:  # fmt: skip
     """Fit a conditional HMM to the votes and the tokens' embeddings, by the packaged embedder if None; keep that too.
 
-    `embedder` defaults to the packaged one, of the extra `minilm`.
+    `embedder` defaults to the packaged one, of the extra `minilm`. Documents of `dev`, with votes and a layer `gold`,
+    choose the epoch; without them the likelihood of held-out votes does.
     """
     embedder = load_packaged_embedder() if embedder is None else embedder
-    return FittedCHMM(chmm.fit(votes, rows_of(docs, embedder), config, watcher=watcher), embedder)
+    judge = _judge(votes, dev, embedder) if dev else None
+    return FittedCHMM(chmm.fit(votes, rows_of(docs, embedder), config, dev=judge, watcher=watcher), embedder)
+
+
+def _judge(votes: VoteMatrix, dev: Sequence[Document], embedder: Embedder) -> chmm.Dev:
+    """Return the votes, embeddings and gold tags of dev documents, with the sources, rules and labels of the votes."""
+    found = collect_votes(dev, sources=votes.sources, labels=votes.names).with_rules(votes.rules)
+    return chmm.Dev(found, rows_of(dev, embedder), tags_of_layer(dev, GOLD, votes.names))
 
 
 def load_packaged_embedder() -> Embedder:

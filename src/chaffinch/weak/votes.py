@@ -80,6 +80,18 @@ def with_labels(
     return out
 
 
+def tags_of_layer(docs: Sequence[Document], layer: str, names: Sequence[str]) -> Ints:
+    """Return (T,) the tags of a layer's spans: 0 outside, 1 + 2e first, 2 + 2e later of label e; no other labels.
+
+    >>> doc = Document.make("severe copper toxicosis", layers={"gold": [Span(7, 23, "Disease")]})
+    >>> tags_of_layer([doc], "gold", ("Disease",)).tolist()
+    [0, 1, 2]
+    """
+    line = _Line.of(docs)
+    codes = _codes(line, _spans_on_line(docs, line, [layer]), tuple(names), 1)[:, 0]
+    return np.maximum(codes.astype(np.int64), 0)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Line:
     """Documents concatenated on one line of characters, so that one search finds the tokens of all spans."""

@@ -14,7 +14,7 @@ from chaffinch import bundle
 from chaffinch.bundle import Manifest, State
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.kernels import Floats, Ints
-from chaffinch.models.core.training import Watcher
+from chaffinch.models.core.training import Progress, Watcher
 from chaffinch.models.votes.chmm import chain as chmm_chain
 from chaffinch.models.votes.chmm import fit as chmm
 from chaffinch.models.votes.chmm import layer as chmm_net
@@ -460,6 +460,28 @@ def test_the_best_epoch_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert once.chain.weights is not None
     for name, own in model.chain.weights.items():
         np.testing.assert_array_equal(own, once.chain.weights[name])
+
+
+def test_dev_tags_stop_the_published_system_at_its_best_epoch() -> None:
+    """The oracle is the list of scores told; a run whose gold is empty keeps the state before the first epoch."""
+    votes, rows, gold = drawn(2, 30)
+    config = replace(CHMM.published(rate=0.05), epochs=12)
+    told = list[Progress]()
+    model = chmm.fit(votes, rows, config, dev=chmm.Dev(votes, rows, gold), watcher=Watcher(told.append))
+    scores = [one.score for one in told]
+    start = chmm.fit(votes, rows, replace(config, epochs=1), dev=chmm.Dev(votes, rows, np.zeros_like(gold)))
+    first = chmm_tables.f1_of_tags(("X",), votes.bounds, gold, start.posterior(votes, rows).tags)
+    every = [first, *(0.0 if score is None else score for score in scores)]
+    best = max(range(len(every)), key=lambda epoch: (every[epoch], -epoch))
+    assert len(scores) == min(best + config.patience, config.epochs)
+    found = chmm_tables.f1_of_tags(("X",), votes.bounds, gold, model.posterior(votes, rows).tags)
+    assert len(scores) < config.epochs
+    assert found == every[best] > 0.0
+    again = chmm.fit(votes, rows, config, dev=chmm.Dev(votes, rows, gold))
+    assert model.chain.weights is not None
+    assert again.chain.weights is not None
+    for name, own in model.chain.weights.items():
+        np.testing.assert_array_equal(own, again.chain.weights[name])
 
 
 def test_adam_by_hand() -> None:

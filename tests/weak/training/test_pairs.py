@@ -95,9 +95,9 @@ def test_an_encoder_learns_soft_labels_as_they_are(encoder: Encoder) -> None:
 def test_in_loops_an_encoder_goes_on_from_its_last_weights(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[int, float, bool]] = []
 
-    def watched(docs: Any, config: Encoder, *, soft: str, start: Tagger | None = None) -> Tagger:
+    def watched(docs: Any, config: Encoder, *, start: Tagger | None = None, **more: Any) -> Tagger:
         seen.append((config.epochs, config.rate, start is not None))
-        return train(docs, config, soft=soft, start=start)
+        return train(docs, config, start=start, **more)
 
     monkeypatch.setattr(alternate_loops, "train", watched)
     for continued in (True, False):

@@ -168,7 +168,7 @@ def test_the_fingerprint_covers_all_that_a_run_depends_on() -> None:
 
 
 def test_settings_in_words() -> None:
-    assert stable_repr(Published()) == "Published(loops=2, patience=5, continued=True)"
+    assert stable_repr(Published()) == ("Published(loops=2, patience=5, continued=True, inside=True, embedder=None)")
     assert stable_repr({"b": 1, "a": (None, "x")}) == "{'a': [None, 'x'], 'b': 1}"
     assert stable_repr(embedder) == "tests.weak.training.test_alternate.embedder"
 

@@ -29,11 +29,13 @@ AggregatorChoice: TypeAlias = Settings | FitVotes
 
 
 def fit_votes(
-    docs: Sequence[Document], choice: AggregatorChoice | None, *, embedder: Embedder | None = None
+    docs: Sequence[Document], choice: AggregatorChoice | None, *, embedder: Embedder | None = None,
+    dev: Sequence[Document] = (),
 ) -> LabelVotes:  # fmt: skip
     """Fit an aggregator (default MultiHMM); DataError, ConfigError if it cannot; KeyboardInterrupt if cut short.
 
-    A conditional HMM reads words through the embedder; None loads the packaged one.
+    A conditional HMM reads words through the embedder; None loads the packaged one. Dev documents with gold choose its
+    epoch; other aggregators have none.
     """
     if not sources_of(docs):
         raise DataError("no document has a layer of a source, source:NAME; apply sources first")
@@ -45,14 +47,16 @@ def fit_votes(
             )
         return choice(docs)
     watcher = Watcher()
-    fitted = fit(docs, settings, watcher=watcher, embedder=embedder)
+    judges = dev if aggregator_of(settings).stops else ()
+    fitted = fit(docs, settings, watcher=watcher, embedder=embedder, dev=judges)
     if watcher.interrupted:
         raise KeyboardInterrupt
     return fitted
 
 
 def fit_step(
-    docs: Sequence[Document], choice: AggregatorChoice | None, embedder: Embedder | None, steps: Checkpoints, step: Step
+    docs: Sequence[Document], choice: AggregatorChoice | None, embedder: Embedder | None, steps: Checkpoints,
+    step: Step, *, dev: Sequence[Document] = (),
 ) -> LabelVotes:  # fmt: skip
     """Fit the aggregator as a reported step of a run; a slow one is loaded from its checkpoint, or saved as one."""
     settings = _settings(choice)
@@ -67,7 +71,10 @@ def fit_step(
             save(made, path)
 
     return steps.load_or_make(
-        step, lambda: fit_votes(docs, choice, embedder=embedder), lambda path: load(path, embedder=embedder), keep
+        step,
+        lambda: fit_votes(docs, choice, embedder=embedder, dev=dev),
+        lambda path: load(path, embedder=embedder),
+        keep,
     )
 
 

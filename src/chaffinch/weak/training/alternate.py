@@ -61,19 +61,27 @@ class Recipe:
 class Published:
     """Settings of alternate training as published: the number of loops after the first student, with early stopping.
 
+    With 0 loops the votes are joined once more, with the first student as a source.
+
     Dev documents stop the training after `patience` loops without improvement, and choose the best loop. Without them
     all loops run and the last one counts; 2 are enough. With `continued` the student continues from its last weights,
-    at half the rate and for half the epochs, if its method can; otherwise it starts from scratch.
+    at half the rate and for half the epochs, if its method can; otherwise it starts from scratch. With `inside`, dev
+    documents also choose the epoch inside each aggregator and each student that learn by epochs, with their own
+    patience; without it, or without dev documents, a student learns for all its epochs, and an aggregator decides by
+    the likelihood of held-out votes. `embedder` is for an aggregator that reads words; None loads the packaged one.
     """
 
     loops: int = 2
     patience: int = 5
     continued: bool = True
+    inside: bool = True
+    embedder: Embedder | None = None
 
     def __post_init__(self) -> None:
         """Raise ConfigError for an invalid setting."""
-        check_wholes(self, "loops", "patience", least=1)
-        check_flags(self, "continued")
+        check_wholes(self, "loops")
+        check_wholes(self, "patience", least=1)
+        check_flags(self, "continued", "inside")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from chaffinch.models.registry import Config, method_of
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document
 from chaffinch.weak.aggregate import LabelVotes
+from chaffinch.weak.embedded import GOLD
 from chaffinch.weak.sources.base import Source
 from chaffinch.weak.tagger import KIND, STUDENT, WeakTagger, with_student
 from chaffinch.weak.training.aggregator import AggregatorChoice, fit_step
@@ -35,7 +36,7 @@ def run_published(
     """Run the published loops; return the loop best on dev, else the last; ConfigError if a source is `student`."""
     if SOURCE + STUDENT in {name for doc in docs for name in doc.layers}:
         raise ConfigError(f"a source is called {STUDENT!r}, a name reserved for the student; rename it")
-    votes = _Votes(docs, aggregator, steps, how.loops)
+    votes = _Votes(docs, aggregator, steps, how, dev)
     turns, taught = list[Turn](), list[Students]()
     while len(turns) <= how.loops and not _out_of_patience(turns, how, dev):
         lesson = _Lesson(votes, len(turns), taught[-1] if taught else None, how)
@@ -55,10 +56,12 @@ class _Votes:
     """The votes of sources and of the last student, with their aggregator, which is fitted only when needed."""
 
     def __init__(
-        self, docs: list[Document], aggregator: AggregatorChoice | None, steps: Checkpoints, loops: int
-    ) -> None:
+        self, docs: list[Document], aggregator: AggregatorChoice | None, steps: Checkpoints, how: Published,
+        dev: list[Document],
+    ) -> None:  # fmt: skip
         """Begin with the documents' votes and no fitted aggregator."""
-        self.docs, self.aggregator, self.steps, self.loops = docs, aggregator, steps, loops
+        self.docs, self.aggregator, self.steps, self.how = docs, aggregator, steps, how
+        self.judges = dev if how.inside else []  # documents with gold that choose epochs
         self.voted, self.number = docs, -1
         self.fitted: LabelVotes
 
@@ -66,8 +69,10 @@ class _Votes:
         """Fit the aggregator to votes and students as one more source, unless loop `number` is fitted already."""
         if number != self.number:
             self.voted = self.docs if students is None else add_student_votes(self.docs, students)
+            judges = self.judges if students is None else add_student_votes(self.judges, students)
+            step = Step("votes", number, self.how.loops + 1)
             self.fitted = fit_step(
-                self.voted, self.aggregator, None, self.steps, Step("votes", number, self.loops + 1)
+                self.voted, self.aggregator, self.how.embedder, self.steps, step, dev=judges
             )  # fmt: skip
             self.number = number
 
@@ -94,7 +99,7 @@ class _Lesson:
         def make() -> Tagger:
             """Fit the aggregator if needed, and train the student on its labels."""
             self.votes.join(self.loop, self.before)
-            return _train_student(self.votes.fitted(self.votes.voted, KIND), config, last)
+            return _train_student(self.votes.fitted(self.votes.voted, KIND), config, last, self.votes.judges)
 
         return load_or_train(self.votes.steps, Step(NAMES[number], self.loop, self.how.loops), make)
 
@@ -104,21 +109,26 @@ def add_student_votes(docs: Sequence[Document], students: Students) -> list[Docu
     return with_student(docs, students(docs), students.names)
 
 
-def _train_student(labelled: Sequence[Document], config: Config, last: Tagger | None) -> Tagger:
-    """Train a student on soft labels (else on spans), on from `last` if it can; DataError if there is no span."""
+def _train_student(
+    labelled: Sequence[Document], config: Config, last: Tagger | None, dev: Sequence[Document]
+) -> Tagger:  # fmt: skip
+    """Train a student on soft labels (else on spans), on from `last` if it can; DataError if there is no span.
+
+    Dev documents choose the epoch, if there are any.
+    """
     names = sorted({span.label for doc in labelled for span in doc.layer(KIND)})
     if not names:
         raise DataError(f"no source labels a span in any of {len(labelled)} documents; there is nothing to learn")
     ready = [doc if KIND in doc.soft else doc.with_soft(KIND, one_hot_tags(doc, KIND, names)) for doc in labelled]
     slower = method_of(config).slower
     if last is None or slower is None:
-        return train(ready, config, soft=KIND)
-    return train(ready, slower(config), soft=KIND, start=last)
+        return train(ready, config, soft=KIND, layer=GOLD if dev else None, dev=dev)
+    return train(ready, slower(config), soft=KIND, layer=GOLD if dev else None, dev=dev, start=last)
 
 
 def _turn(votes: _Votes, loop: int, students: Students, dev: Sequence[Document]) -> Turn:
     """Return a loop's dev F1 of aggregator and students, computed or loaded; no scores without dev; report if new."""
-    step = Step("loop", loop, votes.loops)
+    step = Step("loop", loop, votes.how.loops)
 
     def make() -> dict[str, float | int | None]:
         """Fit the next aggregator with the students as a source; return the loop as a dict, scores if dev."""

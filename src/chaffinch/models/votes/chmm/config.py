@@ -72,5 +72,5 @@ class CHMM:
         """Return the published system's settings: no table, any tag after any, and its rule for silent sources."""
         return cls(
             offset=False, constant=None, silence="published", voted_is_entity=False, valid=False, iid=iid, ridge=0.0,
-            rate=rate, passes=0, warm=5, epochs=20, batch=batch, patience=20, rank=0, seed=seed,
+            rate=rate, passes=0, warm=5, epochs=20, batch=batch, patience=3, rank=0, seed=seed,
         )  # fmt: skip
