@@ -13,7 +13,6 @@ import os
 import pickle
 import signal
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -79,6 +78,6 @@ def _serve(source: Connection, target: Connection) -> None:
     codec = UnitCodec(setup.shared)
     target.send_bytes(pickle.dumps(None))
     while True:
-        batch: Sequence[bytes] = pickle.loads(source.recv_bytes())  # noqa: S301  (as above)
-        results = process_batch(work, [codec.decode(content) for content in batch])
+        batch: tuple[list[bytes], list[bytes | None]] = pickle.loads(source.recv_bytes())  # noqa: S301  (as above)
+        results = process_batch(work, [codec.decode(content) for content in batch[0]], batch[1])
         target.send_bytes(pickle.dumps(results, pickle.HIGHEST_PROTOCOL))
