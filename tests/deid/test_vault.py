@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from chaffinch.deid import sealed_file
 from chaffinch.deid import vault as module
 from chaffinch.deid.policy import Policy, PolicyRule
 from chaffinch.deid.release.replace import replace_identifiers
@@ -33,8 +34,8 @@ GONE = Policy("gone", PolicyRule("remove"))
 def quick() -> Iterator[None]:
     """The same keys, with less work, and each made once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_COST", 14)
-        patch.setattr(module, "_derive_keys", lru_cache(maxsize=None)(module._derive_keys))
+        patch.setattr(sealed_file, "_COST", 14)
+        patch.setattr(sealed_file, "_derive_keys", lru_cache(maxsize=None)(sealed_file._derive_keys))
         yield
 
 

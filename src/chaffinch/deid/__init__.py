@@ -21,6 +21,7 @@ from chaffinch.deid.training.learn import learn
 
 if TYPE_CHECKING:
     from chaffinch.jobs.deid import RunSettings as RunSettings
+    from chaffinch.jobs.deid import StateTarget as StateTarget
     from chaffinch.jobs.deid import run as run
 
 __all__ = ["Detector", "Policy", "Secret", "adapt", "detector", "explain", "learn", "notes"]
@@ -28,7 +29,7 @@ __all__ = ["Detector", "Policy", "Secret", "adapt", "detector", "explain", "lear
 
 def __getattr__(name: str) -> Any:
     """Import `run` and its settings from `jobs`, the layer above, when first used; AttributeError for another name."""
-    if name in ("run", "RunSettings"):
+    if name in ("run", "RunSettings", "StateTarget"):
         from chaffinch.jobs import deid
 
         return getattr(deid, name)

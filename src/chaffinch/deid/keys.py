@@ -135,11 +135,11 @@ class Secret:
         return _fingerprint(self.key)
 
 
-def check_keys_differ(secret: Secret | None, key: Secret | None) -> None:
-    """Raise ConfigError if one key is both the secret and the key of a vault."""
+def check_keys_differ(secret: Secret | None, key: Secret | None, kind: str = "vault") -> None:
+    """Raise ConfigError if one key is both the secret and the key of a vault, or of another kind of sealed file."""
     if secret is not None and key is not None and hmac.compare_digest(secret.key, key.key):
         raise ConfigError(
-            "the secret and the key of the vault are the same, so whoever draws surrogates could open the vault; "
+            f"the secret and the key of the {kind} are the same, so whoever draws surrogates could open the {kind}; "
             "make another key with: chaffinch deid secret new FILE"
         )
 

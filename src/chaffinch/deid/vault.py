@@ -1,54 +1,32 @@
 """The vault: the original texts of all replacements in one encrypted file; with the key a release can be undone.
 
-    header | record 0 | record 1 | … | end
-
-The header has a random salt; scrypt derives from the user's key and the salt the key of this file and a check value
-that detects a wrong key at once. Every record is sealed with AES-256-GCM under a separate nonce; the header and the
-record's number are authenticated with it: no record can be changed, moved, omitted or taken from another vault, and
-without the end record nothing is read.
+It is a sealed file (`deid.sealed_file`) with a record for each released document.
 """
 
 from __future__ import annotations
 
 import hashlib
-import hmac
 import os
-import secrets
-import struct
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 
-from chaffinch.deid.keys import COST, Secret, stretch
+from chaffinch.deid.keys import Secret
 from chaffinch.deid.release.replace import ReplacedText, Replacement, originals, undo
+from chaffinch.deid.sealed_file import VAULT, RecordWriter, Seal, open_seal, read_records, read_sealed
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document
 from chaffinch.text.columns import Columns
 from chaffinch.text.formats import ReadOptions, jsonl
 from chaffinch.text.formats.temporary import TEMPORARY, hold, remove_left_overs
 
-if TYPE_CHECKING:  # imported when it is used
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
 VARIABLE = "CHAFFINCH_VAULT_KEY"
-
-_MAGIC = b"chaffinch vault\0"
-_VERSION = 1
-_COST = COST
-_COSTS = range(14, 21)  # accepted in a header
-_HEADER = struct.Struct(">16sBB32s32s")  # magic, version, cost, salt, check of the key
-_LENGTH = struct.Struct(">I")
-_NUMBER = struct.Struct(">Q")
-_NONCE = 12  # bytes, as AES-GCM recommends
-_SHORTEST_SEALED = _NONCE + 16  # bytes of a sealed record: nonce and tag
-_LONGEST_SEALED = (1 << 32) - 1  # bytes, the greatest length that the format can store
-_DAMAGED = "the vault was damaged or changed; take an untouched copy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,89 +64,12 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Seal:
-    """The key of one vault, derived from the user's key and the salt in the header."""
-
-    header: bytes
-    _key: bytes = field(repr=False)
-
-    @classmethod
-    def new(cls, secret: Secret, salt: bytes | None = None) -> Seal:
-        """Return a seal with a key derived from the secret and a salt, random if None, for a new vault."""
-        salt = secrets.token_bytes(32) if salt is None else salt
-        key, check = _derive_keys(secret, salt, _COST)
-        return cls(_HEADER.pack(_MAGIC, _VERSION, _COST, salt, check), key)
-
-    @classmethod
-    def of(cls, header: bytes, secret: Secret) -> Seal:
-        """Return the seal of a vault's header; DataError if that is no vault's, ConfigError if the key is another."""
-        if len(header) != _HEADER.size or not header.startswith(_MAGIC):
-            raise DataError("is not a vault, or is cut short; name the file that deid run --vault wrote")
-        _, version, cost, salt, check = _HEADER.unpack(header)
-        if version != _VERSION or cost not in _COSTS:
-            raise DataError(f"is a vault of format {version}; this version reads format {_VERSION}; update Chaffinch")
-        key, expected = _derive_keys(secret, salt, cost)
-        if not hmac.compare_digest(expected, check):
-            raise ConfigError("the key does not open this vault; give the key with which it was written")
-        return cls(header, key)
-
-    def close(self, plain: bytes, kind: str, number: int) -> bytes:
-        """Encrypt bytes so that they open only as the same kind and number; return nonce and ciphertext."""
-        nonce = secrets.token_bytes(_NONCE)
-        return nonce + self._cipher().encrypt(nonce, plain, self._gcm_associated_data(kind, number))
-
-    def open(self, sealed: bytes, kind: str, number: int) -> bytes | None:
-        """Return the sealed bytes in plain, or None if they were changed or are of another kind, number or vault."""
-        from cryptography.exceptions import InvalidTag
-
-        if len(sealed) < _SHORTEST_SEALED:
-            return None
-        try:
-            return self._cipher().decrypt(sealed[:_NONCE], sealed[_NONCE:], self._gcm_associated_data(kind, number))
-        except InvalidTag:
-            return None
-
-    def _cipher(self) -> AESGCM:
-        """Return the AES-GCM cipher with the seal's key."""
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-        return AESGCM(self._key)
-
-    def _gcm_associated_data(self, kind: str, number: int) -> bytes:
-        """Return the data that is authenticated with a record: header, number and kind."""
-        return self.header + _NUMBER.pack(number) + kind.encode()
-
-
-def _derive_keys(secret: Secret, salt: bytes, cost: int) -> tuple[bytes, bytes]:
-    """Return (key of a vault, check value of the key), derived slowly from secret and salt."""
-    derived = stretch(b"chaffinch vault 1\0" + secret.key, salt, length=64, cost=cost)
-    return derived[:32], derived[32:]
-
-
-class Writer:
+class Writer(RecordWriter):
     """A vault that is being written; `add` appends one record."""
-
-    def __init__(self, stream: BinaryIO, seal: Seal) -> None:
-        """Write the seal's header to the stream; no document yet."""
-        self._stream, self._seal, self.documents = stream, seal, 0
-        stream.write(seal.header)
 
     def add(self, record: UndoRecord) -> None:
         """Encrypt and append the record that undoes one document."""
-        self._put(msgspec.json.encode(record), "document")
-        self.documents += 1
-
-    def end(self) -> None:
-        """Append the end record; a vault without it is never read."""
-        self._put(_NUMBER.pack(self.documents), "end")
-
-    def _put(self, plain: bytes, kind: str) -> None:
-        """Encrypt a record of this kind and append it after its length; raise DataError if it is over 4 GB."""
-        sealed = self._seal.close(plain, kind, self.documents)
-        if len(sealed) > _LONGEST_SEALED:
-            raise DataError("the replacements of one document are over 4 GB; lower --max-chars")
-        self._stream.write(_LENGTH.pack(len(sealed)) + sealed)
+        self.put(msgspec.json.encode(record), "document")
 
 
 @contextmanager
@@ -195,8 +96,6 @@ def write_vault(path: str | Path, secret: Secret, *, replace: bool = False, besi
             writer = Writer(stream, Seal.new(secret))
             yield writer
             writer.end()
-            stream.flush()
-            os.fsync(stream.fileno())
         if beside:
             temporary.replace(path)
     except BaseException:
@@ -219,10 +118,11 @@ class Vault:
         path = Path(path)
         try:
             with path.open("rb") as stream:
-                seal = Seal.of(stream.read(_HEADER.size), secret)
+                seal = open_seal(stream, secret, VAULT)
                 places: dict[str, list[int]] = {}
                 starts: list[int] = []
-                for start, record in _records(stream, seal):
+                for start, plain in read_records(stream, seal, VAULT, ("document",)):
+                    record = msgspec.json.decode(plain, type=UndoRecord)
                     places.setdefault(record.id, []).append(len(starts))
                     starts.append(start)
         except OSError as error:
@@ -252,36 +152,10 @@ class Vault:
     def _read_record(self, stream: BinaryIO, number: int) -> UndoRecord:
         """Return the record of a number; raise DataError if it does not open."""
         stream.seek(self._starts[number])
-        plain = self._seal.open(_read_sealed(stream), "document", number)
+        plain = self._seal.open(read_sealed(stream, VAULT), "document", number)
         if plain is None:
-            raise DataError(_DAMAGED, path=self.path)
+            raise DataError(VAULT.damaged, path=self.path)
         return msgspec.json.decode(plain, type=UndoRecord)
-
-
-def _records(stream: BinaryIO, seal: Seal) -> Iterator[tuple[int, UndoRecord]]:
-    """Yield (offset, record) in order; raise DataError unless the file is complete and unchanged."""
-    number = 0
-    while True:
-        start = stream.tell()
-        sealed = _read_sealed(stream)
-        plain = seal.open(sealed, "document", number)
-        if plain is None:
-            end = seal.open(sealed, "end", number)
-            if end != _NUMBER.pack(number) or stream.read(1):
-                raise DataError(f"record {number} does not open: {_DAMAGED}")
-            return
-        yield start, msgspec.json.decode(plain, type=UndoRecord)
-        number += 1
-
-
-def _read_sealed(stream: BinaryIO) -> bytes:
-    """Return the sealed bytes of the next record; raise DataError if the file ends too early."""
-    head = stream.read(_LENGTH.size)
-    size = _LENGTH.unpack(head)[0] if len(head) == _LENGTH.size else -1
-    sealed = stream.read(size) if size >= 0 else b""
-    if len(sealed) != size:
-        raise DataError(f"ends too early: {_DAMAGED}")
-    return sealed
 
 
 def rekey(path: str | Path, old: Secret, new: Secret) -> int:

@@ -9,35 +9,37 @@ the pipe to another process.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from chaffinch.deid.policy import Policy
+from chaffinch.deid.release.memory import PATIENT_KEY, Memories, PatientMemory, content_key, patient_key
 from chaffinch.deid.release.patient import NumberedDocument, Released, Withheld, reason, release, withhold
 from chaffinch.deid.release.units import read_unit
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.jobs.job import OptionNames, ReleaseJob
 from chaffinch.jobs.run import WorkItem, key_of
 from chaffinch.jobs.sealed import SealedRecords
+from chaffinch.jobs.state import NoteIndex, is_excluded
 from chaffinch.jobs.work import BatchWork
 from chaffinch.text import Document
 from chaffinch.text.document import uncut_documents
 from chaffinch.text.formats import Unit
+from chaffinch.text.formats.base import Excluded
 from chaffinch.text.formats.units import failing_unit
 
 _BATCH_DOCUMENTS = 64  # a batch ends at this many documents or bytes; larger ones lose more work when a run is killed
 _BATCH_BYTES = 1 << 20
 _KEY = 20  # bytes of the digest of a unit
-_PATIENT = 16  # bytes of the digest by which units of a patient are brought together
 
 Batch = Sequence[WorkItem[bytes]]
 
@@ -52,6 +54,11 @@ class Origin(msgspec.Struct, frozen=True, array_like=True):
     def __repr__(self) -> str:
         """Return the name of the class only: id and patient are private."""
         return "Origin()"
+
+    @property
+    def patient(self) -> str:
+        """Return the patient of the document; its id if it names none."""
+        return self.id if self.group is None else self.group
 
 
 class UnitCodec:
@@ -109,10 +116,11 @@ class Gathered:
 
     def __init__(self, job: ReleaseJob, folder: Path | None = None) -> None:
         """Read the units if they go by patient; ConfigError if notes lack patients they need, or must have none."""
-        self._job, self.codec = job, UnitCodec.of(job)
+        self._job, self._folder, self.codec = job, folder, UnitCodec.of(job)
         self._stack = ExitStack()
         self._origins = self._stack.enter_context(SealedRecords(folder))
         self._units = self._stack.enter_context(SealedRecords(folder))
+        self._settled = self._stack.enter_context(SealedRecords(folder))
         if job.by_patient:
             try:
                 self._gather()
@@ -141,6 +149,12 @@ class Gathered:
         """Yield batches of units as bytes with their keys; a patient's units stay together where results need it."""
         return _fill_batches(self._items_of_patients() if self._job.by_patient else self._items_of_notes())
 
+    def settled(self) -> Iterator[tuple[int, Withheld | Excluded]]:
+        """Yield (number, result) of the notes that are in no batch, because the state has them, or ids of theirs."""
+        for place, verdict in self._settled:
+            excluded, why = is_excluded(verdict)
+            yield int.from_bytes(place[PATIENT_KEY:], "big"), Excluded("", why) if excluded else Withheld("", "", why)
+
     def origins(self) -> Iterator[Origin]:
         """Yield the origin of every unit, in the order of the input, when all batches were made."""
         for _, content in self._origins:
@@ -148,26 +162,32 @@ class Gathered:
 
     def _gather(self) -> None:
         """Read all units once, keep them sorted by patient, and check that enough notes name their patient."""
-        notes = with_patient = 0
-        for unit in self._job.source:
-            loaded, origin, readable = self._look(unit)
-            patient = origin.id if origin.group is None else origin.group
-            notes += readable
-            with_patient += readable and origin.group is not None
-            digest = hashlib.blake2b(patient.encode("utf-8", "surrogatepass"), digest_size=_PATIENT).digest()
-            self._units.add(digest + unit.number.to_bytes(8, "big"), self._digest(loaded) + self.codec.encode(loaded))
         job = self._job
+        notes = with_patient = 0
+        index = (
+            None if job.state.path is None else self._stack.enter_context(NoteIndex(self._folder, job.earlier or ()))
+        )
+        for unit in job.source:
+            loaded, origin, doc = self._look(unit)
+            notes += doc is not None
+            with_patient += origin.group is not None
+            place = patient_key(origin.patient) + unit.number.to_bytes(8, "big")
+            self._units.add(place, self._digest(loaded) + self.codec.encode(loaded))
+            if index is not None and doc is not None:
+                index.add(place, doc.id, content_key(doc, job.release.fields))
+        for place, verdict in index.settle() if index is not None else ():
+            self._settled.add(place, verdict)
         check_patients(
             job.release.policy, notes, with_patient, names=job.option_names, each_note=job.each_note_a_patient
         )
 
-    def _look(self, unit: Unit) -> tuple[Unit, Origin, bool]:
-        """Store a unit's origin; return the unit with its content in memory, the origin, and whether it is readable."""
+    def _look(self, unit: Unit) -> tuple[Unit, Origin, Document | None]:
+        """Store a unit's origin; return the unit with content in memory, the origin, and the document if readable."""
         loaded = _load(unit)
         doc = _read_uncut(loaded)
         origin = Origin(unit.name, unit.id, None) if doc is None else Origin(unit.name, doc.id, doc.group)
         self._origins.add(unit.number.to_bytes(8, "big"), msgspec.msgpack.encode(origin))
-        return loaded, origin, doc is not None
+        return loaded, origin, doc
 
     def _digest(self, unit: Unit) -> bytes:
         """Return a digest of everything that a unit's result depends on: its number, its names, and its content."""
@@ -182,10 +202,41 @@ class Gathered:
 
     def _items_of_patients(self) -> Iterator[list[WorkItem[bytes]]]:
         """Yield whole patients; the results of a patient's units depend on one another, and so do their keys."""
-        for _, records in groupby(self._units, key=lambda record: record[0][:_PATIENT]):
-            units = [(int.from_bytes(place[_PATIENT:], "big"), content) for place, content in records]
-            patient = key_of(*(content[:_KEY] for _, content in units))
-            yield [WorkItem(number, key_of(patient, str(number)), content[_KEY:], patient) for number, content in units]
+        memories = _Memories(self._job)
+        for key, records in groupby(self._waiting(), key=lambda record: record[0][:PATIENT_KEY]):
+            units = [(int.from_bytes(place[PATIENT_KEY:], "big"), content) for place, content in records]
+            patient, memory = key_of(*(content[:_KEY] for _, content in units)), memories.of(key)
+            yield [
+                WorkItem(number, key_of(patient, str(number)), content[_KEY:], patient, memory)
+                for number, content in units
+            ]
+
+    def _waiting(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield (place, content) of all units but the settled ones, sorted by patient and number."""
+        places = map(itemgetter(0), self._settled)
+        settled = next(places, None)
+        for place, content in self._units:
+            if place == settled:
+                settled = next(places, None)
+            else:
+                yield place, content
+
+
+class _Memories:
+    """The memories of a job's state as bytes, asked for in the order of the patients' keys."""
+
+    def __init__(self, job: ReleaseJob) -> None:
+        """Begin before the first patient of the state."""
+        self._none = None if job.state.path is None else b""
+        self._rest = iter(job.earlier or ())
+        self._next = next(self._rest, None)
+
+    def of(self, key: bytes) -> bytes | None:
+        """Return the memory of a patient; empty if the state has none, None if there is no state."""
+        while self._next is not None and patient_key(self._next.patient) < key:
+            self._next = next(self._rest, None)
+        known = self._next is not None and patient_key(self._next.patient) == key
+        return self._next.pack() if known and self._next is not None else self._none
 
 
 def _fill_batches(groups: Iterable[Sequence[WorkItem[bytes]]]) -> Iterator[list[WorkItem[bytes]]]:
@@ -194,7 +245,7 @@ def _fill_batches(groups: Iterable[Sequence[WorkItem[bytes]]]) -> Iterator[list[
     size = 0
     for group in groups:
         batch += group
-        size += sum(len(item.payload) for item in group)
+        size += sum(len(item.payload) for item in group) + len(group[0].memory or b"")
         if len(batch) >= _BATCH_DOCUMENTS or size >= _BATCH_BYTES:
             yield batch
             batch, size = [], 0
@@ -250,13 +301,16 @@ def _read_uncut(unit: Unit) -> Document | None:
             return None
 
 
-def process_batch(work: BatchWork, units: Sequence[Unit]) -> list[bytes | Withheld]:
+def process_batch(
+    work: BatchWork, units: Sequence[Unit], memories: Sequence[bytes | None] = ()
+) -> list[bytes | Withheld]:
     """De-identify a batch; return for each unit the released document packed to bytes, or `Withheld` with a reason.
 
-    It depends only on its arguments and changes nothing, so that any process may call it.
+    `memories` are those of the units' patients, with a state. It depends only on its arguments and changes nothing, so
+    that any process may call it.
     """
     results: list[bytes | Withheld] = []
-    for unit, result in zip(units, release_units(work, units), strict=True):
+    for unit, result in zip(units, release_units(work, units, memories), strict=True):
         try:
             results.append(result.pack() if isinstance(result, Released) else result)
         except Exception as error:  # a field that cannot be written
@@ -264,7 +318,9 @@ def process_batch(work: BatchWork, units: Sequence[Unit]) -> list[bytes | Withhe
     return results
 
 
-def release_units(work: BatchWork, units: Sequence[Unit]) -> list[Released | Withheld]:
+def release_units(
+    work: BatchWork, units: Sequence[Unit], memories: Sequence[bytes | None] = ()
+) -> list[Released | Withheld]:
     """De-identify units together; return for each, in order, the released document, or `Withheld` if it failed."""
     results: dict[int, Released | Withheld] = {}
     readable: list[NumberedDocument] = []
@@ -273,6 +329,9 @@ def release_units(work: BatchWork, units: Sequence[Unit]) -> list[Released | Wit
             readable.append(NumberedDocument(unit.number, read_unit(unit)))
         except Exception as error:  # whatever is wrong with a document, it is withheld
             results[unit.number] = withhold(unit.id, unit.number, error, work.release)
-    released = release(readable, work.release, work.detector, seal=work.seal) if readable else []
+    packed = {memory for memory in memories if memory is not None}
+    known = [PatientMemory.unpack(memory) for memory in packed if memory]
+    remembered = Memories({one.patient: one for one in known}, work.state_seal) if packed else None
+    released = release(readable, work.release, work.detector, seal=work.seal, memories=remembered) if readable else []
     results |= {numbered.number: result for numbered, result in zip(readable, released, strict=True)}
     return [results[unit.number] for unit in units]

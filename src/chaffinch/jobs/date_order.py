@@ -18,8 +18,10 @@ from chaffinch.text.view import plain_text
 SAMPLE_NOTES, SAMPLE_CHARACTERS = 1000, 5_000_000  # the first notes, up to either; more cost time before a release
 
 
-def settle_date_order(release: Release, units: Iterable[Unit], option: str) -> Release:
+def settle_date_order(release: Release, units: Iterable[Unit], option: str, known: Order | None = None) -> Release:
     """Return the release, with the day–month order of its dates counted for "auto"; ConfigError if `option` is unfit.
+
+    An order that is `known` of earlier releases is taken, and nothing is counted.
 
     Raise ConfigError if an order is given that has no effect, or another than that of the policy. `option` is the
     caller's name of the setting.
@@ -34,7 +36,9 @@ def settle_date_order(release: Release, units: Iterable[Unit], option: str) -> R
                 "give one of them"
             )
         return release
-    return replace(release, counted_order=count_order(map(_text_of, units))) if "auto" in orders else release
+    if "auto" not in orders:
+        return release
+    return replace(release, counted_order=known or count_order(map(_text_of, units)))
 
 
 def count_order(texts: Iterable[str]) -> Order | None:

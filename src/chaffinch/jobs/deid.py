@@ -19,6 +19,7 @@ from chaffinch.jobs.job import (
     AS_THE_NOTES_SAY,
     CALL,
     DEFAULT_SETTINGS,
+    NO_STATE,
     NO_VAULT,
     Groups,
     NotesInput,
@@ -26,16 +27,18 @@ from chaffinch.jobs.job import (
     Patients,
     ReleaseJob,
     RunSettings,
+    StateTarget,
     VaultTarget,
 )
 from chaffinch.jobs.release import run_release
+from chaffinch.jobs.state import check_state, open_state
 from chaffinch.jobs.work import DetectorSource, DetectorSpec
 from chaffinch.text.formats import Losses, check_columns
 from chaffinch.text.formats.archives import entry_of_bytes
 from chaffinch.text.grouping import Grouping
 from chaffinch.weak.fingerprint import fingerprint
 
-__all__ = ["DEFAULT", "POLICY", "RunSettings", "check_output", "plan", "run"]
+__all__ = ["DEFAULT", "POLICY", "RunSettings", "StateTarget", "check_output", "plan", "run"]
 
 DEFAULT = "deid-en"  # the packaged model
 POLICY = "safe-harbor"
@@ -58,7 +61,8 @@ def run(
     `find` detects identifiers, `chaffinch.deid.detector(...)`; the packaged model by default. `group_by` assigns each
     note its patient: a regular expression on the id, or a table by id. A policy that draws surrogates or shifts
     dates needs the patients of all notes, or `each_note_a_patient`: no two notes are of one patient. `settings` say how
-    to run: workers, resuming, overwriting, following links, the order of dates (`chaffinch.deid.RunSettings`).
+    to run: workers, resuming, overwriting, following links, the order of dates, the state of earlier releases
+    (`chaffinch.deid.RunSettings`).
     Documents that cannot be read are withheld: `result["documents"]["withheld"]` says how many; `result["excluded"]`
     has the rules by which files were left out.
     """
@@ -73,6 +77,7 @@ def run(
         release,
         finder,
         patients=patients,
+        state=settings.state,
         detector_source=None if spec is None else spec.pin(finder),
     )
     return run_release(
@@ -88,6 +93,7 @@ def plan(
     *,
     patients: Patients = AS_THE_NOTES_SAY,
     vault: VaultTarget = NO_VAULT,
+    state: StateTarget = NO_STATE,
     option_names: OptionNames = CALL,
     detector_source: DetectorSource | None = None,
 ) -> ReleaseJob:
@@ -109,12 +115,15 @@ def plan(
     source = open_source(
         notes.path, form=notes.form, options=notes.reading, grouping=grouping, given=files, follow=notes.follow
     )
-    release = settle_date_order(release, source, option_names.of("date-order"))
+    earlier = open_state(state)
+    known = None if earlier is None else earlier.head.date_order
+    release = settle_date_order(release, source, option_names.of("date-order"), known)
+    check_state(earlier, state, release, option_names.of("state"))
     input_digest = fingerprint([source.form.name, replace(notes.reading, losses=Losses()), groups])
     check_columns(source.form, notes.reading)
     return ReleaseJob(
-        source, output, release, detector, input_digest, vault, patients.each_note, option_names, grouping,
-        notes.single, notes.reading.columns, notes.reading, detector_source,
+        source, output, release, detector, input_digest, vault, state, earlier, patients.each_note, option_names,
+        grouping, notes.single, notes.reading.columns, notes.reading, detector_source,
     )  # fmt: skip
 
 

@@ -17,8 +17,11 @@ from typing import Protocol
 from chaffinch.checks import nearest
 from chaffinch.deid.detect.admission import KnownIdentifiers
 from chaffinch.deid.detect.detector import HybridDetector
+from chaffinch.deid.detect.protocol import RememberingDetector
 from chaffinch.deid.kinds import KINDS, fold_label
 from chaffinch.deid.release.kept_fields import KeptField
+from chaffinch.deid.release.memory import patient_key
+from chaffinch.deid.state import State
 from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.jobs.job import OptionNames, ReleaseJob
@@ -59,6 +62,8 @@ def check_effects(job: ReleaseJob, *, warnings: Iterable[str] = (), strict: bool
 def _effects(job: ReleaseJob) -> Iterator[_Effect]:
     """Yield an effect checker for each setting of the job whose effect shows only in the notes."""
     names, find = job.option_names, job.detector
+    if job.state.path is not None:
+        yield _StateEffect(job.earlier, names, isinstance(find, RememberingDetector))
     if job.grouping:
         yield _GroupingEffect(job.grouping)
     if job.columns:
@@ -155,6 +160,32 @@ class _GroupingEffect:
             yield f"group-by: no patient is assigned to {notes - self.assigned:,} of {notes:,} notes"
         if table is not None and len(self.used) < len(table):
             yield f"group-by: {len(table) - len(self.used):,} of {len(table):,} ids in the table are of no note"
+
+
+class _StateEffect:
+    """Patients of the notes that a state knows, and whether the detector searches for the names in it."""
+
+    def __init__(self, state: State | None, names: OptionNames, remembers: bool) -> None:
+        """Collect the keys of all patients of the state."""
+        self._state, self._names, self._remembers = state, names, remembers
+        self._patients = {patient_key(memory.patient) for memory in state or ()}
+        self._met = False
+
+    def see(self, doc: Document) -> None:
+        """Note whether the state knows the note's patient."""
+        self._met = self._met or patient_key(doc.patient) in self._patients
+
+    def check(self, notes: int) -> Iterator[str]:
+        """Warn of a new state, of one without a patient of the notes, and of a detector that cannot use its names."""
+        if self._state is None:
+            yield "state: the file is new; no earlier release is remembered"
+        elif self._patients and not self._met:
+            yield (
+                f"state: none of its {len(self._patients):,} patients is the patient of one of the {notes:,} notes; do "
+                f"{self._names.group_by} and the notes call them as before?"
+            )
+        if not self._remembers:
+            yield "state: the detector takes no names of earlier releases, so it does not search for them in new notes"
 
 
 @dataclass(slots=True)

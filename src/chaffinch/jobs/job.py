@@ -17,6 +17,7 @@ from chaffinch.deid.keys import Secret, check_keys_differ
 from chaffinch.deid.release.account import private_folder
 from chaffinch.deid.release.patient import Release, settings_digest
 from chaffinch.deid.release.units import UnitSource
+from chaffinch.deid.state import State, part_of
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.run import key_of
 from chaffinch.jobs.work import DetectorSource
@@ -60,13 +61,36 @@ AS_THE_NOTES_SAY = Patients()
 
 
 @dataclass(frozen=True, slots=True)
+class StateTarget:
+    """The file that remembers earlier releases, and its key; both or none. It is made if it does not exist."""
+
+    path: Path | None = None
+    key: Secret | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError if only one of path and key is given."""
+        if (self.path is None) != (self.key is None):
+            raise ConfigError(
+                "a state needs a key, and a key needs a state; give both --state FILE and --state-key-file FILE"
+            )
+
+    @property
+    def part(self) -> Path | None:
+        """Return the path of the unfinished state, the final path with `.part`; None without a state."""
+        return None if self.path is None else part_of(self.path)
+
+
+NO_STATE = StateTarget()
+
+
+@dataclass(frozen=True, slots=True)
 class RunSettings:
-    """How a release is run; none of it but the date order changes the released bytes.
+    """How a release is run; none of it but the date order and the state changes the released bytes.
 
     `date_order` ("mdy", "dmy", or "auto": that of nearly all dates) reads 03/04/1998 where the patient's dates do not
     tell. With `follow`, links that lead out of a folder are read. With `resume`, an interrupted run is finished. With
     `overwrite`, an output of an earlier run is replaced. More than one of `workers` (processes) need a detector that
-    each can load.
+    each can load. `state` remembers earlier releases: only new notes are released, with the same surrogates.
     """
 
     date_order: DateOrder = "auto"
@@ -74,6 +98,7 @@ class RunSettings:
     resume: bool = False
     overwrite: bool = False
     workers: int = 1
+    state: StateTarget = NO_STATE
 
 
 DEFAULT_SETTINGS = RunSettings()
@@ -134,6 +159,8 @@ class ReleaseJob:
     detector: Detector
     input_digest: str = field(default="", repr=False)
     vault: VaultTarget = NO_VAULT
+    state: StateTarget = NO_STATE
+    earlier: State | None = None  # what the state remembers; None if it is new
     each_note_a_patient: bool = False
     option_names: OptionNames = CALL
     grouping: Grouping = NO_GROUPING
@@ -146,6 +173,7 @@ class ReleaseJob:
     def __post_init__(self) -> None:
         """Raise ConfigError if keys, output name, columns, spans, vault and output format do not fit together."""
         check_keys_differ(self.release.secret, self.vault.key)
+        check_keys_differ(self.release.secret, self.state.key, "state")
         check_suffix(self.form, self.output)
         if len(self.columns.texts) > 1 and (self.release.spans or self.vault.path is not None):
             option = self.option_names.of("spans" if self.release.spans else "vault")
@@ -170,31 +198,38 @@ class ReleaseJob:
     def by_patient(self) -> bool:
         """Tell whether the notes of one patient must be processed in one batch.
 
-        The detector or the policy may read them together; with `each_note_a_patient` it is checked that none are.
+        The detector, the policy or the state may need it; with `each_note_a_patient` it is checked that none share one.
         """
-        return self.detector.by_patient or self.release.policy.reads_patients or self.each_note_a_patient
+        together = self.detector.by_patient or self.release.policy.reads_patients or self.state.path is not None
+        return together or self.each_note_a_patient
 
     @property
     def settings(self) -> dict[str, Any]:
         """Return the settings that the manifest records: policy, detector, output format, patients."""
         job_settings = {"format": self.form.name, "each_note_a_patient": self.each_note_a_patient}
+        job_settings["state"] = self.state.path is not None
         return {**self.release.settings(self.detector), **job_settings}
 
     @cached_property
     def digest(self) -> str:
         """Return a digest of settings, versions, detector, input options and vault; the same digest can be resumed.
 
-        Notes are in the keys of their items instead. Only the ledger stores the digest: it would help to guess phrases.
+        Notes are in the keys of their items instead, and the version of the state is in the notes of the ledger. Only
+        the ledger stores the digest: it would help to guess phrases.
         """
-        path, key = self.vault.path, self.vault.key
         return key_of(
             settings_digest({**self.settings, "versions": versions()}),
             self.detector.digest,
             str(self.detector.by_patient),
             self.input_digest,
-            "" if path is None else os.path.relpath(path, self.output.parent),
-            "" if key is None else key.fingerprint(),
+            *self._describe_file(self.vault.path, self.vault.key),
+            *self._describe_file(self.state.path, self.state.key),
         )
+
+    def _describe_file(self, path: Path | None, key: Secret | None) -> tuple[str, str]:
+        """Return a file's path from the folder of the output, and the fingerprint of its key; "" for None."""
+        name = "" if path is None else os.path.relpath(path, self.output.parent)
+        return name, "" if key is None else key.fingerprint()
 
     @property
     def work(self) -> Path:

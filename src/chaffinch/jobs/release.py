@@ -6,7 +6,7 @@ Until the end everything is in `OUT.part` beside the output, without an id of th
 `OUT.private.part` while the outputs are built. Then there are also `OUT.manifest.json`, which may be
 published, and `OUT.private/`, which only its owner can open: `documents.jsonl` (offsets and hashes), `ids.jsonl` (from
 ids in the output to those of the input), `risks.jsonl`, `withheld.jsonl` and `excluded.jsonl`. The output itself is
-moved last.
+moved last, and after it the state of releases, if there is one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ import msgspec
 from chaffinch.deid.release.account import Account
 from chaffinch.deid.release.patient import LAYER, Released, Withheld, unseal_record
 from chaffinch.deid.release.verify import digest_files
-from chaffinch.deid.vault import Seal, write_vault
+from chaffinch.deid.sealed_file import Seal
+from chaffinch.deid.state import STATE
+from chaffinch.deid.vault import write_vault
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.jobs.batches import Gathered, Origin
 from chaffinch.jobs.job import ReleaseJob
@@ -33,16 +35,18 @@ from chaffinch.jobs.ledger import Ledger, open_ledger, remove_empty
 from chaffinch.jobs.pool.processes import check_workers, open_pool
 from chaffinch.jobs.run import Interrupted, process_batches
 from chaffinch.jobs.sealed import SealedRecords
+from chaffinch.jobs.state import StateUpdate, check_state_output, check_state_paths, claim_state, publish_state
 from chaffinch.text import Document
 from chaffinch.text.formats import WriteOptions
 from chaffinch.text.formats.base import Excluded
 
 _MOST_SYNCED_FILES = 1000  # more files than this are synced by one call for the whole system
-_WITHHELD = b"\xc1"  # a byte that MessagePack never uses
+_WITHHELD, _EXCLUDED = b"\xc1w", b"\xc1x"  # a byte that MessagePack never uses
 _LISTS = ("documents.jsonl", "ids.jsonl", "risks.jsonl", "withheld.jsonl", "excluded.jsonl")
 _IDS, _OPTIONAL_LISTS = "ids.jsonl", _LISTS[2:]  # the latter exist only if they have a line
 
 Tick = Callable[[int], None]
+Outcome = Released | Withheld | Excluded
 
 
 def dry_run(job: ReleaseJob, *, workers: int = 1, tick: Tick = lambda _: None) -> dict[str, Any]:
@@ -50,22 +54,26 @@ def dry_run(job: ReleaseJob, *, workers: int = 1, tick: Tick = lambda _: None) -
     account, seen = Account(job.settings), set[str]()
     with ExitStack() as stack:
         for _, result in results_in_memory(job, stack, workers=workers, tick=tick):
-            account.add(reject_bad_id(result, job, seen))
+            checked = reject_bad_id(result, job, seen)
+            account.exclude(checked.rule) if isinstance(checked, Excluded) else account.add(checked)
     for item in job.source.excluded:
         account.exclude(item.rule)
     account.check_count(job.source.seen)
-    return account.manifest(warnings=list(job.warnings))
+    return account.manifest(warnings=list(job.warnings), **_state_facts(job))
 
 
 def results_in_memory(
     job: ReleaseJob, stack: ExitStack, *, workers: int = 1, tick: Tick = lambda _: None
-) -> Iterator[tuple[int, Released | Withheld]]:
+) -> Iterator[tuple[int, Outcome]]:
     """Yield (number, result) of every unit, in input order, after all are processed; no ledger, no output.
 
     `stack` closes what waits on the disk until its turn.
     """
     gathered = stack.enter_context(Gathered(job))
     waiting = stack.enter_context(SealedRecords())
+    for number, outcome in gathered.settled():
+        waiting.add(number.to_bytes(8, "big"), _pack_result(outcome))
+        tick(1)
     with open_pool(job, gathered.codec, workers) as each:
         for batch, results in each(gathered.batches()):
             for item, result in zip(batch, results, strict=True):
@@ -111,11 +119,15 @@ def _run_with_ledger(
     tick: Tick,
 ) -> dict[str, Any]:
     """Process what the ledger lacks, build the outputs and publish them; return the manifest; Interrupted on Ctrl-C."""
-    notes = {} if job.vault.key is None else {"salt": secrets.token_hex(32)}
+    sealing = job.vault.key is not None or job.state.key is not None
+    notes = {"salt": secrets.token_hex(32)} if sealing else {}
+    notes |= {} if job.earlier is None else {"state": job.earlier.salt.hex()}
     with open_ledger(job.work, job.digest, notes=notes, resume=resume) as ledger:
         try:
             if gathered is not None and not len(ledger):
-                _check_taken(job, ledger, overwrite=overwrite)  # again: another run may have finished since
+                _begin_or_leave(job, ledger, overwrite=overwrite)
+            else:
+                claim_state(job, ledger)
             if not ledger.is_marked("placing"):
                 gathered = gathered or stack.enter_context(Gathered(job, job.output.parent))
                 done = _process_job(job, gathered, ledger, stack, workers=workers, tick=tick)
@@ -133,10 +145,11 @@ def _run_with_ledger(
     return manifest
 
 
-def _check_taken(job: ReleaseJob, ledger: Ledger, *, overwrite: bool) -> None:
-    """If an output path is taken, delete the ledger that was just made, and raise an error."""
+def _begin_or_leave(job: ReleaseJob, ledger: Ledger, *, overwrite: bool) -> None:
+    """Claim the state; raise an error if that or an output path is taken, and delete the ledger that was just made."""
     try:
-        _check_targets(job, overwrite=overwrite)
+        _check_targets(job, overwrite=overwrite)  # again: another run may have finished since
+        claim_state(job, ledger)
     except ChaffinchError:
         ledger.remove()
         raise
@@ -156,8 +169,10 @@ def _check_paths(job: ReleaseJob, *, resume: bool, overwrite: bool) -> None:
     vault = job.vault.path
     if vault is not None and not vault.parent.is_dir():
         raise ConfigError(f"the folder {vault.parent} of the vault does not exist; make it first")
+    check_state_paths(job)
     if (job.work / "ledger").exists():
         return
+    check_state_output(job)
     if resume and job.output.exists() and job.manifest.exists():
         raise ConfigError(
             f"{job.output} is complete, so nothing is left to resume; leave out --resume and choose another output to "
@@ -214,8 +229,9 @@ class _Processed:
     withheld: SealedRecords
     ledger: Ledger
     seal: Seal | None
+    state_seal: Seal | None
 
-    def results(self, job: ReleaseJob) -> Iterator[tuple[Origin, Released | Withheld]]:
+    def results(self, job: ReleaseJob) -> Iterator[tuple[Origin, Outcome]]:
         """Yield (origin, result) of all units in input order, from the first at each call; DataError if one is lost."""
         seen: set[str] = set()
         aside = iter(self.withheld)
@@ -231,13 +247,17 @@ class _Processed:
             yield origin, reject_bad_id(_unpack_result(content, number, origin, job), job, seen)
 
 
-def _pack_result(result: bytes | Withheld) -> bytes:
-    """Return a result as bytes: that of a withheld document is its reason, after a mark that no packed one has."""
+def _pack_result(result: bytes | Withheld | Excluded) -> bytes:
+    """Return a result as bytes: of a document not released its reason or rule, after a mark that no packed one has."""
+    if isinstance(result, Excluded):
+        return _EXCLUDED + result.rule.encode()
     return result if isinstance(result, bytes) else _WITHHELD + result.reason.encode("utf-8", "surrogatepass")
 
 
-def _unpack_result(content: bytes, number: int, origin: Origin, job: ReleaseJob) -> Released | Withheld:
+def _unpack_result(content: bytes, number: int, origin: Origin, job: ReleaseJob) -> Outcome:
     """Return the result that `_pack_result` packed, with the ids of its origin."""
+    if content.startswith(_EXCLUDED):
+        return Excluded(origin.file, content.removeprefix(_EXCLUDED).decode())
     if content.startswith(_WITHHELD):
         why = content.removeprefix(_WITHHELD).decode("utf-8", "surrogatepass")
         return Withheld(job.release.name(origin.id, number), origin.id, why)
@@ -248,25 +268,30 @@ def _process_job(
     job: ReleaseJob, gathered: Gathered, ledger: Ledger, stack: ExitStack, *, workers: int, tick: Tick
 ) -> _Processed:
     """Process the batches that the ledger lacks results of, into it; return ledger, units and withheld results."""
-    key, salt = job.vault.key, ledger.notes.get("salt", "")
-    seal = None if key is None else Seal.new(key, bytes.fromhex(salt))
+    salt = ledger.notes.get("salt", "")
+    given, key, state_key = bytes.fromhex(salt), job.vault.key, job.state.key
+    seal = None if key is None else Seal.new(key, given)
+    state_seal = None if state_key is None else Seal.new(state_key, given, STATE)
     withheld = stack.enter_context(SealedRecords(job.output.parent))
 
-    def set_aside(number: int, result: Withheld) -> None:
-        """Keep a withheld result under its number."""
+    def set_aside(number: int, result: Withheld | Excluded) -> None:
+        """Keep the result of a document that is not released under its number."""
         withheld.add(number.to_bytes(8, "big"), _pack_result(result))
 
+    for number, outcome in gathered.settled():
+        set_aside(number, outcome)
+        tick(1)
     with open_pool(job, gathered.codec, workers, salt=salt) as each:
         process_batches(gathered.batches(), each, ledger, set_aside=set_aside, done=lambda batch: tick(len(batch)))
-    return _Processed(gathered, withheld, ledger, seal)
+    return _Processed(gathered, withheld, ledger, seal, state_seal)
 
 
-def reject_bad_id(result: Released | Withheld, job: ReleaseJob, seen: set[str]) -> Released | Withheld:
+def reject_bad_id(result: Outcome, job: ReleaseJob, seen: set[str]) -> Outcome:
     """Return the result, or `Withheld` if documents are files and its id names no new one; add the id to `seen`.
 
     `seen` has the ids of earlier documents; this one is added.
     """
-    if isinstance(result, Withheld) or not job.form.folder:
+    if not isinstance(result, Released) or not job.form.folder:
         return result
     fault = _find_fault(result.id, seen)
     seen.add(result.id)
@@ -284,30 +309,56 @@ def _find_fault(name: str, seen: set[str]) -> str:
 
 
 def build_outputs(job: ReleaseJob, done: _Processed) -> None:
-    """Write private lists, vault, released documents and manifest to the work folders, in input order."""
+    """Write private lists, vault, state, released documents and manifest to the work folders, in input order."""
     for path in (*_list_staging_paths(job), _backup_path(job), *filter(None, [job.vault.part])):
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     account, options = Account(job.settings), WriteOptions(keep_columns=True)
-    with _open_lists(job) as lists:
-        released = _list_results(done.results(job), lists, account)
+    with _open_lists(job) as lists, _open_update(job, done) as update:
+        released = _list_results(done.results(job), lists, account, update)
         job.form.write((to_document(result, job) for result in released), job.work / "output", options)
         for item in job.source.excluded:
             lists.exclude(item, account.exclude(item.rule))
+        if update is not None and job.state.part is not None:
+            update.write(job.state.part)
     account.check_count(job.source.seen)
     _write_vault(job, done)
     lost = dict(sorted(options.losses.counts.items()))
-    manifest = account.manifest(files=digest_files(job.work / "output"), lost=lost, warnings=list(job.warnings))
+    manifest = account.manifest(
+        files=digest_files(job.work / "output"), lost=lost, warnings=list(job.warnings), **_state_facts(job)
+    )
     (job.work / "manifest.json").write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
     _sync(_list_staging_paths(job))
 
 
+def _state_facts(job: ReleaseJob) -> dict[str, Any]:
+    """Return {"state": what the state remembered of earlier releases}, in numbers; {} without a state."""
+    if job.state.path is None:
+        return {}
+    return {"state": {"releases": 0, "patients": 0, "notes": 0} if job.earlier is None else job.earlier.facts()}
+
+
+@contextmanager
+def _open_update(job: ReleaseJob, done: _Processed) -> Iterator[StateUpdate | None]:
+    """Yield the next state of the job, to which nothing is added yet; None if the job has none."""
+    if done.state_seal is None:
+        yield None
+        return
+    with StateUpdate(job, done.state_seal) as update:
+        yield update
+
+
 def _list_results(
-    results: Iterable[tuple[Origin, Released | Withheld]], lists: _PrivateLists, account: Account
+    results: Iterable[tuple[Origin, Outcome]], lists: _PrivateLists, account: Account, update: StateUpdate | None
 ) -> Iterator[Released]:
-    """Add all results to the private lists and the account, and yield the released ones; each is unpacked once."""
+    """Add all results to private lists, account and next state, and yield the released ones; each is unpacked once."""
     for origin, result in results:
+        if isinstance(result, Excluded):
+            lists.exclude(result, account.exclude(result.rule), document=origin.id)
+            continue
         lists.add(result, account.add(result), origin.file)
         if isinstance(result, Released):
+            if update is not None:
+                update.add(origin.patient, result)
             yield result
 
 
@@ -358,10 +409,11 @@ class _PrivateLists:
         if _IDS in self._files:
             self._put(_IDS, {"id": result.id, "document": result.original, "file": file})
 
-    def exclude(self, item: Excluded, line: bytes) -> None:
-        """Write an excluded item to documents.jsonl (its `line`) and excluded.jsonl (its name and rule)."""
+    def exclude(self, item: Excluded, line: bytes, *, document: str | None = None) -> None:
+        """Write an excluded item to documents.jsonl (its `line`) and excluded.jsonl (name, rule, the id of a note)."""
         self._files["documents.jsonl"].write(line)
-        self._put("excluded.jsonl", {"file": item.name, "reason": item.rule})
+        of_note = {} if document is None else {"document": document}
+        self._put("excluded.jsonl", {"file": item.name, **of_note, "reason": item.rule})
 
     def _put(self, name: str, row: dict[str, Any]) -> None:
         """Append a row to the named list, as a line of JSON."""
@@ -410,7 +462,7 @@ def _manifest_bytes(job: ReleaseJob) -> bytes:
 
 
 def publish(job: ReleaseJob, *, overwrite: bool = False) -> None:
-    """Move vault, private lists, manifest and then the output to their final paths; skip what was moved before.
+    """Move vault, private lists, manifest, the output and then the state to their paths; skip what was moved before.
 
     Raise DataError, before a path is replaced, if something came there since the run began, unless `overwrite`.
     """
@@ -426,3 +478,4 @@ def publish(job: ReleaseJob, *, overwrite: bool = False) -> None:
                 target.replace(_backup_path(job) if target == job.private else job.work / f"replaced-{number}")
             staged.replace(target)
     shutil.rmtree(_backup_path(job), ignore_errors=True)
+    publish_state(job)

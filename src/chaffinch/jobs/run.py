@@ -30,13 +30,15 @@ class Interrupted(Exception):  # noqa: N818  (not an error: finished results are
 class WorkItem(Generic[P]):
     """One work item: its number in the input, a key for everything that its result depends on, and the payload.
 
-    Items of one `group` depend on one another.
+    Items of one `group` depend on one another. `memory` is what earlier releases tell of their patient; None without
+    a state.
     """
 
     number: int
     key: str
     payload: P
     group: str = ""
+    memory: bytes | None = None
 
 
 def key_of(*parts: str | bytes) -> str:

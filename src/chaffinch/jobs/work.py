@@ -27,7 +27,8 @@ from chaffinch.deid.detect.protocol import Detector
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import Release
-from chaffinch.deid.vault import Seal
+from chaffinch.deid.sealed_file import Seal
+from chaffinch.deid.state import STATE
 from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import read_phrases
 from chaffinch.weak.sources import load_sources
@@ -96,10 +97,11 @@ class DetectorSpec:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The secrets of a job: of surrogates and date shifts, and of the vault. They are in no spec, file or log."""
+    """The secrets of a job: of surrogates and date shifts, the vault, the state. They are in no spec, file or log."""
 
     secret: Secret | None = None
     vault: Secret | None = None
+    state: Secret | None = None
 
     @classmethod
     def read(cls, secret_file: str | Path | None, vault_key_file: str | Path | None = None) -> Keys:
@@ -121,7 +123,7 @@ class WorkSpec:
     date_order: DateOrder = "auto"
     counted_order: Order | None = None
     secret: str = ""  # the fingerprint of the secret; empty without one
-    salt: str = field(default="", repr=False)  # of the vault, in hex; empty without one
+    salt: str = field(default="", repr=False)  # of vault and state, in hex; empty without both
 
     @classmethod
     def of(cls, release: Release, source: DetectorSource, *, salt: str = "") -> WorkSpec:
@@ -143,19 +145,30 @@ class WorkSpec:
 
 @dataclass(frozen=True, slots=True)
 class BatchWork:
-    """Everything besides the units that a batch's results depend on; with a seal, originals are added, encrypted."""
+    """Everything besides the units and memories that a batch's results depend on.
+
+    With a seal, originals are added, encrypted; with that of a state, what is remembered of released notes.
+    """
 
     release: Release
     detector: Detector
     seal: Seal | None = None
+    state_seal: Seal | None = None
+
+    @classmethod
+    def of(cls, release: Release, detector: Detector, keys: Keys, salt: str) -> BatchWork:
+        """Return the work with the seals of those keys that are there, under a salt in hex; none if it is empty."""
+        given = bytes.fromhex(salt)
+        vault = Seal.new(keys.vault, given) if given and keys.vault is not None else None
+        state = Seal.new(keys.state, given, STATE) if given and keys.state is not None else None
+        return cls(release, detector, vault, state)
 
 
 def load_work(spec: WorkSpec, keys: Keys) -> BatchWork:
-    """Return release, detector (loaded once) and seal for batches; ConfigError if secret, key or salt do not fit."""
-    if bool(spec.salt) != (keys.vault is not None):
-        raise ConfigError("a job with a vault needs the key of the vault, and one without needs none")
-    seal = None if keys.vault is None else Seal.new(keys.vault, bytes.fromhex(spec.salt))
-    return BatchWork(spec.release(keys.secret), _load_detector(spec.detector), seal)
+    """Return release, detector (loaded once) and seals for batches; ConfigError if secret, keys or salt do not fit."""
+    if bool(spec.salt) != (keys.vault is not None or keys.state is not None):
+        raise ConfigError("a job with a vault or a state needs its key, and one without needs none")
+    return BatchWork.of(spec.release(keys.secret), _load_detector(spec.detector), keys, spec.salt)
 
 
 @lru_cache(maxsize=4)  # a service has few models at a time, and each takes memory

@@ -36,6 +36,7 @@ class _OrRun(DeferredGroup):
         "explain": _command("explain", "explain", "Explain which voices found each identifier."),
         "sample": _command("sample", "sample", "Draw the notes that somebody should read again."),
         "estimate": _command("estimate", "estimate", "Estimate how much still leaks, from a sample that was read."),
+        "state": _command("state", "state", "Say what earlier releases are remembered, and where a patient is."),
         "restore": _command("restore", "restore", "Restore the originals, with the vault and its key."),
         "rekey": _command("restore", "rekey", "Put a vault under a new key."),
     }

@@ -37,6 +37,7 @@ class RunResult(Result, kw_only=True):
     warnings: list[str]  # settings that have no effect, or less than asked
     files: dict[str, Any] | None = None  # number of files, and a hash of them, for `verify`; null in a dry run
     lost: dict[str, int] | None = None  # what the output cannot hold, and how often; null in a dry run
+    state: dict[str, int] | None = None  # releases, patients and notes that the state remembered; null without one
     notes_per_second: float
 
     def tables(self) -> Iterator[Table | str]:
@@ -174,6 +175,47 @@ class RestoreResult(Result, kw_only=True):
     restored: int  # documents
     in_vault: int  # documents whose originals the vault holds
     format: str
+
+
+class StateOutput(Result, kw_only=True):
+    """A release that a state remembers."""
+
+    output: str  # its path when it was made; it may have been moved since
+    notes: int  # released
+
+
+class HeldNote(Result, kw_only=True):
+    """A released note of a patient."""
+
+    output: str  # the path of the release
+    released: str  # its id there; in a folder, the name of its file without the ending
+    id: str  # in the input
+
+
+class StateResult(Result, kw_only=True):
+    """What `deid state` found."""
+
+    state: str  # its path
+    policy: str  # of all its releases
+    secret: str | None = None  # fingerprint
+    date_order: str | None = None  # of dates such as 03/04/1998, where it is known
+    patients: int
+    notes: int  # released
+    names: int  # distinct words of names, by patient
+    unfinished: bool  # a run that uses it stopped before its end, or is going on
+    outputs: list[StateOutput]
+    known: bool | None = None  # whether there are notes of the patient; null without --patient
+    held: list[HeldNote] | None = None  # the patient's notes; null without --patient
+
+    def tables(self) -> Iterator[Table | str]:
+        """Yield what a terminal shows: facts, releases, and a patient's notes if one was asked for."""
+        yield facts_table(facts_of(self, "outputs", "held"))
+        if self.held is None and self.outputs:
+            yield ""
+            yield table_of([msgspec.structs.asdict(one) for one in self.outputs])
+        if self.held:
+            yield ""
+            yield table_of([msgspec.structs.asdict(one) for one in self.held])
 
 
 class RekeyResult(Result, kw_only=True):

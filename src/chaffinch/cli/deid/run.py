@@ -20,6 +20,7 @@ from chaffinch.cli import frame
 from chaffinch.cli.deid.restore import key_of
 from chaffinch.cli.deid.results import RunResult
 from chaffinch.cli.deid.spark import run_on_spark
+from chaffinch.cli.deid.state import StateKeyFile, state_key
 from chaffinch.cli.frame.config_file import ConfigFile
 from chaffinch.deid import keys
 from chaffinch.deid.dates.order import DateOrder
@@ -34,7 +35,7 @@ from chaffinch.deid.release.summary_page import html
 from chaffinch.errors import ConfigError, WithheldError
 from chaffinch.jobs.deid import DEFAULT, POLICY, check_output, plan
 from chaffinch.jobs.effects import check_effects
-from chaffinch.jobs.job import COMMAND, NotesInput, Patients, ReleaseJob, VaultTarget
+from chaffinch.jobs.job import COMMAND, NotesInput, Patients, ReleaseJob, StateTarget, VaultTarget
 from chaffinch.jobs.release import Tick, dry_run, run_release
 from chaffinch.jobs.run import Interrupted
 from chaffinch.jobs.stream import check_stream, release_to_bytes
@@ -70,6 +71,12 @@ _Apart = Annotated[
     bool,
     typer.Option(
         "--apart", help="Read each note alone: a name found in one note of a patient is not searched for in the others."
+    ),
+]
+_State = Annotated[
+    Path | None,
+    typer.Option(
+        help="Remember releases in this encrypted file: release new notes only, and keep each patient's surrogates."
     ),
 ]
 _Keep = Annotated[
@@ -121,6 +128,8 @@ class RunOptions:
     key_file: Annotated[
         Path | None, typer.Option(help="File of the vault's key; else it is in $CHAFFINCH_VAULT_KEY.")
     ] = None
+    state: _State = None
+    state_key_file: StateKeyFile = None
     ids: Annotated[
         Literal["new", "keep"],
         typer.Option(
@@ -205,11 +214,12 @@ def _check_paths(options: RunOptions) -> Path:
     _check_stream(target, as_json=options.json, resume=options.resume)
     given = (
         options.policy, options.model, options.group_by, options.secret_file, options.known, options.allow,
-        options.deny, options.types, options.key_file, frame.path_of(options.config),
+        options.deny, options.types, options.key_file, options.state_key_file, frame.path_of(options.config),
     )  # fmt: skip
     inputs = [Path(path) for path in given if path is not None]
-    check_not_input(inputs, output=target, vault=options.vault)
-    frame.check_page(options.page, options.notes, target, private_folder(target), options.vault, *inputs)
+    check_not_input(inputs, output=target, vault=options.vault, state=options.state)
+    check_not_input([options.notes], state=options.state)
+    frame.check_page(options.page, options.notes, target, private_folder(target), options.vault, options.state, *inputs)
     return target
 
 
@@ -221,6 +231,7 @@ def _plan(options: RunOptions, target: Path, find: HybridDetector, spec: Detecto
     )  # fmt: skip
     pattern, table = frame.read_group_by(options.group_by)
     key = None if options.vault is None and options.key_file is None else key_of(options.key_file)
+    own_key = None if options.state is None and options.state_key_file is None else state_key(options.state_key_file)
     reading = ReadOptions(max_chars=options.max_chars, columns=frame.columns_of(options))
     content = sys.stdin.buffer.read() if _is_stream(options.notes) else None
     job = plan(
@@ -230,6 +241,7 @@ def _plan(options: RunOptions, target: Path, find: HybridDetector, spec: Detecto
         find,
         patients=Patients(table if pattern is None else pattern, options.each_note_a_patient),
         vault=VaultTarget(options.vault, key),
+        state=StateTarget(options.state, own_key),
         option_names=COMMAND,
         detector_source=spec,
     )

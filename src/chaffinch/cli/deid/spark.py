@@ -73,7 +73,8 @@ def run_on_spark(options: RunOptions, spec: DetectorSpec) -> None:
 def _flags_without_effect(options: RunOptions) -> Iterator[str]:
     """Yield the given flags that have no effect with --engine spark."""
     given = {
-        "--vault": options.vault, "--key-file": options.key_file, "--keep": options.keep, "--html": options.page,
+        "--vault": options.vault, "--key-file": options.key_file, "--state": options.state,
+        "--state-key-file": options.state_key_file, "--keep": options.keep, "--html": options.page,
         "--dry-run": options.dry_run, "--resume": options.resume, "--group-by": options.group_by,
         "--from": options.from_, "--follow": options.follow, "--strict": options.strict,
         "--workers": options.workers != "1",

@@ -110,12 +110,22 @@ class HybridDetector:
 
     def __call__(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Yield the documents in order, each with the layer of identifiers; an old layer of that name is replaced."""
+        return (doc for doc, _ in self.read(documents))
+
+    def read(
+        self, documents: Iterable[Document], remembered: Mapping[str, repeats.NameCounts] | None = None
+    ) -> Iterator[tuple[Document, repeats.NameCounts]]:
+        """Yield each document with the layer, and the counts of its names, sure or not; none if nothing is remembered.
+
+        With `by_patient`, names that are `remembered` of earlier notes of a patient are searched for, too. Those of
+        earlier releases count even if they were not sure: there, they were replaced.
+        """
         for docs in [list(documents)] if self.by_patient else batches(documents, BATCH_TOKENS):
             pages = list(map(ShownDocument.of, docs))
             shown = [page.shown for page in pages]
             found = [doc for part in batches(shown, BATCH_TOKENS) for doc in self.detect(part)]
-            for page, doc in zip(pages, self._add_repeats(found, shown), strict=True):
-                yield page.restore(doc)
+            for page, (doc, names) in zip(pages, self._add_repeats(found, shown, remembered), strict=True):
+                yield page.restore(doc), names
 
     def annotate(self, documents: Iterable[Document], *, layer: str | None = None, posteriors: bool = False) -> Corpus:
         """Return the documents with identifiers in a layer, found lazily; with `posteriors`, also with soft labels."""
@@ -293,21 +303,29 @@ class HybridDetector:
         free[numbers] = False
         return free
 
-    def _add_repeats(self, found: list[Document], originals: Sequence[Document]) -> Iterator[Document]:
-        """Yield the documents, cues removed, with further mentions of found names, per patient or document."""
+    def _add_repeats(
+        self, found: list[Document], originals: Sequence[Document], remembered: Mapping[str, repeats.NameCounts] | None
+    ) -> Iterator[tuple[Document, repeats.NameCounts]]:
+        """Yield the documents, cues removed, with further mentions of names, per patient or document; and their names.
+
+        The names of a patient are those found in these documents, and the remembered ones.
+        """
         members: defaultdict[str | int, list[int]] = defaultdict(list)
         for number, doc in enumerate(found):
             members[doc.patient if self.by_patient else number].append(number)
         again = self._align(found, members.values())
+        counts = [repeats.count_names(doc, self.layer, self.lists) for doc in found]
         for numbers in members.values():
-            names = repeats.names_of([found[number] for number in numbers], self.layer, self.lists)
+            earlier = (remembered or {}).get(found[numbers[0]].patient, {}) if self.by_patient else {}
+            labels = repeats.choose_labels([earlier, *(counts[number] for number in numbers)])
             for number in numbers:
-                sure = repeats.find_repeats(found[number], self.layer, names)
+                sure = repeats.find_repeats(found[number], self.layer, labels)
                 same = {(span.start, span.end) for span in sure}
                 again[number] = [*sure, *(span for span in again[number] if (span.start, span.end) not in same)]
         for number, doc in enumerate(found):
             repeated = self._with_repeats(doc, again[number]) if again[number] else doc
-            yield cues.without_cues(replace(repeated, text=originals[number].text), originals[number])
+            names = {} if remembered is None else repeats.count_names(doc, self.layer, self.lists, least=0.0)
+            yield cues.without_cues(replace(repeated, text=originals[number].text), originals[number]), names
 
     def _align(self, found: Sequence[Document], members: Iterable[Sequence[int]]) -> defaultdict[int, list[Span]]:
         """Return {document number: spans the alignment model adds}, only for groups where a span's word recurs."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+from chaffinch.deid.detect.repeats import NameCounts
 from chaffinch.text import Document
 
 
@@ -43,3 +44,13 @@ class Detector(Protocol):
 
     def __call__(self, documents: Sequence[Document], /) -> Iterable[Document]:
         """Return the same documents in order, each with its identifiers as spans of the layer."""
+
+
+@runtime_checkable
+class RememberingDetector(Protocol):
+    """A detector that can be told names of a patient's earlier notes, and tells those of new ones."""
+
+    def read(
+        self, documents: Sequence[Document], remembered: Mapping[str, NameCounts], /
+    ) -> Iterable[tuple[Document, NameCounts]]:
+        """Return what a call returns, where remembered names, by patient, are found too; and each note's names."""

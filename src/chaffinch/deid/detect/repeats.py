@@ -5,12 +5,14 @@ Words that are also common words, terms, drugs or headings are left to the model
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeAlias
 
 from chaffinch.deid.detect.word_lists import WordLists
 from chaffinch.deid.kinds import handling_of, kind_of
 from chaffinch.text import Document, Span
+
+NameCounts: TypeAlias = dict[str, dict[str, int]]  # by case-folded word and label: how often it is a name
 
 SOURCE = "repeat"
 # The least score of a name whose words are searched for, and the score of the repeats. Lowered, more names repeat, and
@@ -19,16 +21,31 @@ SURE = 0.9
 LEAST = 3  # letters of a word that is searched for; shorter words are more often initials or abbreviations than names
 
 
-def names_of(docs: Sequence[Document], layer: str, lists: WordLists) -> dict[str, str]:
-    """Return {case-folded word: most frequent label} for words of sure person spans that are no ordinary words."""
-    labels: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for doc in docs:
-        for span in doc.layers[layer]:
-            if span.score >= SURE and handling_of(kind_of(span.label)).person:
-                for word in _words(doc, span):
-                    if _is_name(word, lists):
-                        labels[word.casefold()][span.label] += 1
-    return {word: min(counts, key=lambda label: (-counts[label], label)) for word, counts in labels.items()}
+def count_names(doc: Document, layer: str, lists: WordLists, *, least: float = SURE) -> NameCounts:
+    """Return {case-folded word: {label: times}} of words of person spans of this score that are no ordinary words."""
+    counts: NameCounts = {}
+    for span in doc.layers[layer]:
+        if span.score >= least and handling_of(kind_of(span.label)).person:
+            for word in _words(doc, span):
+                if _is_name(word, lists):
+                    add_counts(counts, {word.casefold(): {span.label: 1}})
+    return counts
+
+
+def add_counts(total: NameCounts, more: NameCounts) -> None:
+    """Add counts of names to a total, which is changed."""
+    for word, times in more.items():
+        by_label = total.setdefault(word, {})
+        for label, number in times.items():
+            by_label[label] = by_label.get(label, 0) + number
+
+
+def choose_labels(notes: Iterable[NameCounts]) -> dict[str, str]:
+    """Return {case-folded word: most frequent label} over the counts of several notes; of equals the first by name."""
+    total: NameCounts = {}
+    for counts in notes:
+        add_counts(total, counts)
+    return {word: min(times, key=lambda label: (-times[label], label)) for word, times in total.items()}
 
 
 def find_repeats(doc: Document, layer: str, names: Mapping[str, str]) -> list[Span]:

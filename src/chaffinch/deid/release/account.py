@@ -50,7 +50,7 @@ def public_reason(reason: str) -> str:
 
 
 class Account:
-    """Counts of released, withheld and excluded documents, in the order of the input; excluded ones are added last."""
+    """Counts of released, withheld and excluded documents, in the order of the input; excluded files are added last."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         """Begin with no documents; the chain of hashes begins with the digest of the settings."""

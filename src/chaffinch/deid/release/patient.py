@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
+from itertools import chain
 from typing import Any, get_args
 
 import msgspec
@@ -24,16 +25,19 @@ from chaffinch.deid.dates.order import DateOrder, DateOrders, count_orders, sett
 from chaffinch.deid.dates.points import Order
 from chaffinch.deid.dates.telling_ages import DatedText, Timeline, find_dated_texts, patient_timeline
 from chaffinch.deid.detect.class_doubt import settle_classes
-from chaffinch.deid.detect.protocol import Detector
+from chaffinch.deid.detect.protocol import Detector, RememberingDetector
+from chaffinch.deid.detect.repeats import NameCounts
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.leakage import Left, Risk, risk
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.clinical_classes import count_flagged
 from chaffinch.deid.release.kept_fields import check_fields
+from chaffinch.deid.release.memory import Lesson, Memories, PatientMemory, content_key
 from chaffinch.deid.release.replace import ReplacedText, replace_identifiers
+from chaffinch.deid.sealed_file import Seal
 from chaffinch.deid.surrogates.name_book import NameBook
-from chaffinch.deid.vault import Seal, UndoRecord
+from chaffinch.deid.vault import UndoRecord
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.text import Document, Span
 from chaffinch.text.columns import Columns
@@ -43,6 +47,7 @@ from chaffinch.text.view import plain_text
 LAYER = "deid"
 BANDS = (("0.99-1", 0.99), ("0.9-0.99", 0.9), ("0.5-0.9", 0.5), ("0-0.5", 0.0))  # of confidence: name and lower limit
 
+Reader = Callable[[Sequence[Document]], Iterable[tuple[Document, NameCounts]]]
 Place = tuple[int, int, str, str, int, int]  # start, end, label, operator, out_start, out_end
 
 
@@ -93,11 +98,19 @@ class Release:
             "date_order": {"asked": self.date_order, "counted": self.counted_order},
         }
 
-    def orders_of(self, docs: Iterable[Document], layer: str) -> DateOrders:
-        """Return the day–month orders for a patient's ambiguous dates, by the patient's other dates and the release."""
+    @property
+    def job_order(self) -> Order | None:
+        """Return the day–month order where a patient's dates do not tell: asked, else counted; None without both."""
+        return self.counted_order if self.date_order == "auto" else self.date_order
+
+    def orders_of(self, docs: Iterable[Document], layer: str, earlier: Iterable[DatedText] = ()) -> DateOrders:
+        """Return the day–month orders for a patient's ambiguous dates, by the patient's other dates and the release.
+
+        `earlier` are the patient's dates in notes of earlier releases.
+        """
         texts = (plain_text(doc.text[span.start : span.end]) for doc in docs for span in date_spans(doc, layer))
-        job = self.counted_order if self.date_order == "auto" else self.date_order
-        return DateOrders(settle_order(count_orders(texts)), job)
+        known = (dated.text for dated in earlier)
+        return DateOrders(settle_order(count_orders(chain(known, texts))), self.job_order)
 
     def name(self, original: str, number: int) -> str:
         """Return a released document's id: the original with `keep_ids`, else a pseudonym, or its number."""
@@ -137,6 +150,7 @@ class Released(msgspec.Struct, frozen=True):
     sealed: bytes | None = None
     columns: Columns | None = None  # of the table it came from
     over_redaction: dict[str, int] = {}  # words in spans by clinical class; see `clinical_classes`
+    lesson: bytes | None = None  # what is remembered of it, encrypted for the state
 
     def __repr__(self) -> str:
         """Return the number of replacements, never text."""
@@ -179,42 +193,79 @@ class NumberedDocument:
 
 
 def release(
-    documents: Sequence[NumberedDocument], config: Release, detector: Detector, *, seal: Seal | None = None
+    documents: Sequence[NumberedDocument],
+    config: Release,
+    detector: Detector,
+    *,
+    seal: Seal | None = None,
+    memories: Memories | None = None,
 ) -> list[Released | Withheld]:
     """De-identify documents; return for each, in order, `Released` or `Withheld`; a seal adds encrypted originals.
 
     All documents of a patient must come together where the detector or the policy reads them together: names get their
-    surrogates in the order of the documents' numbers, and their dates reveal ages together.
+    surrogates in the order of the documents' numbers, and their dates reveal ages together. With `memories`, those of
+    the patients' earlier notes go on, and each released document has its lesson if the memories have a seal.
     """
-    tagged = detect_each([numbered.doc for numbered in documents], detector)
+    read = _reader_of(detector, memories)
+    tagged = _read_each([numbered.doc for numbered in documents], read, detector.layer)
     by_patient: dict[str, list[Document]] = {}
-    for doc in tagged:
-        if isinstance(doc, Document):
-            by_patient.setdefault(doc.patient, []).append(doc)
-    patients = cache(lambda patient: _Patient.of(by_patient[patient], config, detector.layer))
+    for one in tagged:
+        if not isinstance(one, Exception):
+            by_patient.setdefault(one[0].patient, []).append(one[0])
+    known = memories or Memories({})
+    patients = cache(
+        lambda patient: _Patient.of(by_patient[patient], config, detector.layer, known.of(patient), known.seal)
+    )
     results: dict[int, Released | Withheld] = {}
     for i in sorted(range(len(documents)), key=lambda i: documents[i].number):
         results[i] = _release_one(documents[i], tagged[i], config, detector.layer, seal, patients)
     return [results[i] for i in range(len(documents))]
 
 
+def _reader_of(detector: Detector, memories: Memories | None) -> Reader:
+    """Return a function that detects in documents, and counts their sure names if memories are kept."""
+    if memories is None or not isinstance(detector, RememberingDetector):
+        return lambda docs: ((doc, {}) for doc in detector(docs))
+    found = {patient: memory.found for patient, memory in memories.patients.items()}
+    remembering: RememberingDetector = detector
+    return lambda docs: remembering.read(docs, found)
+
+
 @dataclass(frozen=True, slots=True)
 class _Patient:
-    """State shared by a patient's notes: names with their surrogates so far, timeline and order of their dates."""
+    """State shared by a patient's notes: names with their surrogates so far, timeline and order of their dates.
+
+    With a seal, what the notes teach is wanted.
+    """
 
     names: NameBook
     timeline: Timeline
     orders: DateOrders
+    seal: Seal | None
 
     @classmethod
-    def of(cls, docs: Sequence[Document], config: Release, layer: str) -> _Patient:
-        """Return a patient's state before the first note: no names yet; timeline and date orders of all notes."""
-        return cls(NameBook(), timeline_of(docs, layer), config.orders_of(docs, layer))
+    def of(
+        cls, docs: Sequence[Document], config: Release, layer: str, memory: PatientMemory, seal: Seal | None
+    ) -> _Patient:
+        """Return a patient's state before the first note: the names remembered; timeline and date orders of all."""
+        timeline, orders = timeline_of(docs, layer, memory.dates), config.orders_of(docs, layer, memory.dates)
+        return cls(memory.book(), timeline, orders, seal)
+
+    def teach(self, doc: Document, layer: str, found: NameCounts, config: Release) -> bytes | None:
+        """Return the lesson of a note that is released now, encrypted; None without a seal.
+
+        It has the names that are new since the last lesson; those of a note between that was withheld do no harm.
+        """
+        if self.seal is None:
+            return None
+        names, real = self.names.take_new()
+        dates = list(dict.fromkeys(find_dated_texts(doc.text, date_spans(doc, layer))))
+        return Lesson(content_key(doc, config.fields), names, real, found, dates).close(self.seal)
 
 
-def timeline_of(docs: Iterable[Document], layer: str) -> Timeline:
-    """Collect the dates in a patient's documents into a timeline, which shows dates that reveal high ages."""
-    dated_texts: list[DatedText] = []
+def timeline_of(docs: Iterable[Document], layer: str, earlier: Iterable[DatedText] = ()) -> Timeline:
+    """Collect the dates in a patient's documents, and earlier ones, into a timeline, which shows high ages."""
+    dated_texts = list(earlier)
     for doc in docs:
         dated_texts += find_dated_texts(doc.text, date_spans(doc, layer))
     return patient_timeline(dated_texts)
@@ -246,25 +297,31 @@ def detect_each(docs: Sequence[Document], detector: Detector) -> list[Document |
 
     Where the detector fails on several documents, it is called again patient by patient, then one by one.
     """
+    read = _reader_of(detector, None)
+    return [one if isinstance(one, Exception) else one[0] for one in _read_each(docs, read, detector.layer)]
+
+
+def _read_each(docs: Sequence[Document], read: Reader, layer: str) -> list[tuple[Document, NameCounts] | Exception]:
+    """Return as `detect_each`, each document with the counts of its names."""
     try:
-        tagged = list(detector(docs))
-        _check_tagged(docs, tagged, detector.layer)
+        found = list(read(docs))
+        _check_tagged(docs, [doc for doc, _ in found], layer)
     except Exception as error:  # whatever a detector raises, the document must not go out
         if len(docs) == 1:
             return [error]
-        return _detect_in_parts(docs, detector)
-    return list(tagged)
+        return _read_in_parts(docs, read, layer)
+    return list(found)
 
 
-def _detect_in_parts(docs: Sequence[Document], detector: Detector) -> list[Document | Exception]:
-    """Run the detector patient by patient, or for one patient document by document; return as `detect_each`."""
+def _read_in_parts(docs: Sequence[Document], read: Reader, layer: str) -> list[tuple[Document, NameCounts] | Exception]:
+    """Run the detector patient by patient, or for one patient document by document; return as `_read_each`."""
     parts: dict[Any, list[int]] = {}
     patients = {doc.patient for doc in docs}
     for number, doc in enumerate(docs):
         parts.setdefault(doc.patient if len(patients) > 1 else number, []).append(number)
-    results: dict[int, Document | Exception] = {}
+    results: dict[int, tuple[Document, NameCounts] | Exception] = {}
     for numbers in parts.values():
-        results |= zip(numbers, detect_each([docs[number] for number in numbers], detector), strict=True)
+        results |= zip(numbers, _read_each([docs[number] for number in numbers], read, layer), strict=True)
     return [results[number] for number in range(len(docs))]
 
 
@@ -281,7 +338,7 @@ def _check_tagged(docs: Sequence[Document], tagged: Sequence[Document], layer: s
 
 def _release_one(
     numbered: NumberedDocument,
-    tagged: Document | Exception,
+    found: tuple[Document, NameCounts] | Exception,
     config: Release,
     layer: str,
     seal: Seal | None,
@@ -289,9 +346,10 @@ def _release_one(
 ) -> Released | Withheld:
     """Replace the identifiers of a detected document and return it as `Released`; `Withheld` if anything fails."""
     original = numbered.doc.id
-    if isinstance(tagged, Exception):
-        return withhold(original, numbered.number, tagged, config)
+    if isinstance(found, Exception):
+        return withhold(original, numbered.number, found, config)
     try:
+        tagged, names = found
         patient = patients(tagged.patient)
         spans = _cut_spans(settle_classes(tagged, layer, config.policy), numbered.doc.columns)
         resolved = tagged.with_layer(layer, spans)
@@ -317,6 +375,7 @@ def _release_one(
             residual_risk(tagged, layer, replaced, name),
             None if seal is None else seal_record(UndoRecord.of(numbered.doc, replaced, name), seal),
             _move_columns(numbered.doc.columns, replaced), count_flagged(tagged, spans),
+            patient.teach(tagged, layer, names, config),
         )  # fmt: skip
     except Exception as error:  # whatever goes wrong, the document must not go out
         return withhold(original, numbered.number, error, config)

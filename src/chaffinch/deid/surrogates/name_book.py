@@ -1,4 +1,4 @@
-"""The names of one patient's notes and their surrogates, over all notes of a run.
+"""The names of one patient's notes and their surrogates, over all notes of a run, and of earlier ones with a state.
 
 Surrogates are drawn from ranges so wide that two names of a patient hardly ever collide. Where they do, or where a
 surname's surrogate is another real name of the patient, the later name is drawn again. A surrogate never changes: later
@@ -10,25 +10,29 @@ shows only over millions of names; first names are too few to be avoided, and re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 _MOST_DRAWS = 64  # attempts, far more than ever needed; after them two names share a surrogate
 
 
 class NameBook:
-    """The real words of names seen so far and the surrogate of each, for one patient and one run.
+    """The real words of names seen so far and the surrogate of each, for one patient.
 
     Notes come in the order of the input: `add_real_words` gets the words of a note's names before any of them is drawn.
     """
 
-    __slots__ = ("_real", "_surrogates", "_words", "drawn")
+    __slots__ = ("_new_real", "_new_surrogates", "_real", "_surrogates", "_words", "drawn")
 
-    def __init__(self) -> None:
-        """Start a book without names."""
+    def __init__(self, surrogates: Mapping[str, str] | None = None, real: Collection[str] = ()) -> None:
+        """Start with the surrogates of folded words and with the real words of earlier notes, in their order."""
         self.drawn: dict[tuple[str, str], str] = {}  # the surrogates so far, by text and kind; none ever changes
-        self._real: set[str] = set()
-        self._surrogates: dict[str, str] = {}  # by folded word
+        self._real = set(real)
+        self._surrogates = dict(surrogates or {})  # by folded word
         self._words: dict[str, str] = {}  # the first word that got a folded surrogate
+        for word, surrogate in self._surrogates.items():
+            self._words.setdefault(surrogate.casefold(), word)
+        self._new_real: set[str] = set()
+        self._new_surrogates: dict[str, str] = {}
 
     def __repr__(self) -> str:
         """Return the number of names, never a name."""
@@ -36,7 +40,15 @@ class NameBook:
 
     def add_real_words(self, words: Collection[str]) -> None:
         """Add folded words of real names: from now on no other surname is replaced by one of them."""
-        self._real |= set(words)
+        new = set(words) - self._real
+        self._real |= new
+        self._new_real |= new
+
+    def take_new(self) -> tuple[dict[str, str], list[str]]:
+        """Return surrogates by word, and real words, that came since the last call, the latter sorted."""
+        new = self._new_surrogates, sorted(self._new_real)
+        self._new_surrogates, self._new_real = {}, set()
+        return new
 
     def surrogate_for(self, word: str, draw: Callable[[int], str], *, avoid_real: bool = True) -> str:
         """Return and remember a folded word's surrogate: the earlier one, else the first free draw, else draw 0.
@@ -55,6 +67,6 @@ class NameBook:
         surrogate = self._surrogates.get(word)
         if surrogate is None:
             surrogate = next((drawn for drawn in map(draw, range(_MOST_DRAWS)) if free(drawn)), draw(0))
-            self._surrogates[word] = surrogate
+            self._surrogates[word] = self._new_surrogates[word] = surrogate
             self._words.setdefault(surrogate.casefold(), word)
         return surrogate

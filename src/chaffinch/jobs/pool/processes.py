@@ -23,8 +23,8 @@ from multiprocessing.connection import Connection, wait
 
 from chaffinch.deid import keys as secret_keys
 from chaffinch.deid.release.patient import Withheld
+from chaffinch.deid.state import VARIABLE as STATE_VARIABLE
 from chaffinch.deid.vault import VARIABLE as VAULT_VARIABLE
-from chaffinch.deid.vault import Seal
 from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.jobs.batches import Batch, UnitCodec, process_batch
 from chaffinch.jobs.job import ReleaseJob
@@ -48,20 +48,19 @@ _MAIN = (
 def open_pool(job: ReleaseJob, codec: UnitCodec, workers: int, *, salt: str = "") -> Iterator[Each]:
     """Yield a function from batches to (batch, results) pairs: here if workers == 1, else in a pool of processes.
 
-    One worker is this process. `salt` is that of the vault. Raise ConfigError if the detector is an object of this
-    process, which no other can load.
+    One worker is this process. `salt` is that of vault and state. Raise ConfigError if the detector is an object of
+    this process, which no other can load.
     """
+    keys = Keys(job.release.secret, job.vault.key, job.state.key) if salt else Keys(job.release.secret)
     if workers == 1:
-        key = job.vault.key
-        seal = None if key is None or not salt else Seal.new(key, bytes.fromhex(salt))
-        work = BatchWork(job.release, job.detector, seal)
+        work = BatchWork.of(job.release, job.detector, keys, salt)
         yield lambda batches: ((batch, _process_here(work, codec, batch)) for batch in batches)
         return
     check_workers(job, workers)
     if job.detector_source is None:
         raise AssertionError  # checked above
     spec = WorkSpec.of(job.release, job.detector_source, salt=salt)
-    setup = UnitSetup(codec.shared, spec, Keys(job.release.secret, job.vault.key if salt else None))
+    setup = UnitSetup(codec.shared, spec, keys)
     pool = Pool(setup, workers)
     try:
         yield pool.map
@@ -82,7 +81,7 @@ def check_workers(job: ReleaseJob, workers: int) -> None:
 
 def _process_here(work: BatchWork, codec: UnitCodec, batch: Batch) -> Results:
     """Decode and process a batch in this process; return its results."""
-    return process_batch(work, [codec.decode(item.payload) for item in batch])
+    return process_batch(work, [codec.decode(item.payload) for item in batch], [item.memory for item in batch])
 
 
 class _WorkerDied(Exception):  # noqa: N818  (an event, handled in this module)
@@ -133,7 +132,8 @@ class _Worker:
         """Write the batch to the worker's pipe; do nothing if the worker is dead."""
         batch = self.batch
         with suppress(BrokenPipeError):
-            self.requests.send_bytes(pickle.dumps([item.payload for item in batch], pickle.HIGHEST_PROTOCOL))
+            content = [(item.payload, item.memory) for item in batch]  # a memory of several items is sent once
+            self.requests.send_bytes(pickle.dumps(content, pickle.HIGHEST_PROTOCOL))
 
     def receive(self) -> Results | None:
         """Return a batch's results, or None when it has loaded; ConfigError if it cannot load, or _WorkerDied."""
@@ -166,7 +166,7 @@ class _Worker:
 
 def _environment() -> dict[str, str]:
     """Return this process's environment variables without secrets, for workers."""
-    hidden = (secret_keys.VARIABLE, VAULT_VARIABLE)
+    hidden = (secret_keys.VARIABLE, VAULT_VARIABLE, STATE_VARIABLE)
     return {name: value for name, value in os.environ.items() if name not in hidden}
 
 

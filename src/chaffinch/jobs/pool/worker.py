@@ -17,11 +17,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from chaffinch.deid.release.patient import Withheld
     from chaffinch.jobs.work import Keys, WorkSpec
+
+Payload: TypeAlias = tuple[bytes, bytes | None]  # the unit of an item, and what earlier releases say of its patient
 
 _PR_SET_DUMPABLE, _PR_SET_PDEATHSIG = 4, 1  # <linux/prctl.h>
 _FAILED_START = 3  # the exit code of a worker that could not load its work, after it said why
@@ -30,7 +32,7 @@ _FAILED_START = 3  # the exit code of a worker that could not load its work, aft
 class Setup(Protocol):
     """What a worker makes its work of: a value that can be pickled."""
 
-    def load(self) -> Callable[[Sequence[bytes]], Sequence[bytes | Withheld]]:
+    def load(self) -> Callable[[Sequence[Payload]], Sequence[bytes | Withheld]]:
         """Load the engine; return the function from the payloads of a batch to their results, in order."""
 
 
@@ -42,13 +44,15 @@ class UnitSetup:
     spec: WorkSpec
     keys: Keys
 
-    def load(self) -> Callable[[Sequence[bytes]], Sequence[bytes | Withheld]]:
+    def load(self) -> Callable[[Sequence[Payload]], Sequence[bytes | Withheld]]:
         """Load the work of the spec; return the function from encoded units to packed documents."""
         from chaffinch.jobs.batches import UnitCodec, process_batch
         from chaffinch.jobs.work import load_work
 
         work, codec = load_work(self.spec, self.keys), UnitCodec(self.shared)
-        return lambda batch: process_batch(work, [codec.decode(content) for content in batch])
+        return lambda batch: process_batch(
+            work, [codec.decode(unit) for unit, _ in batch], [memory for _, memory in batch]
+        )
 
 
 def turn_off_core_dumps() -> None:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from chaffinch.deid.release.patient import Withheld
 from chaffinch.jobs.pool.processes import Pool
-from chaffinch.jobs.pool.worker import turn_off_core_dumps
+from chaffinch.jobs.pool.worker import Payload, turn_off_core_dumps
 from chaffinch.jobs.run import WorkItem
 from chaffinch.jobs.spark.batches import Note
 from chaffinch.jobs.spark.table import quiet_pandas
@@ -75,13 +75,13 @@ class _RowSetup:
 
     work: NoteWork
 
-    def load(self) -> Callable[[Sequence[bytes]], list[bytes | Withheld]]:
+    def load(self) -> Callable[[Sequence[Payload]], list[bytes | Withheld]]:
         """Load the work; return the function from pickled notes to pickled rows."""
         make_rows = self.work.load()
 
-        def process(batch: Sequence[bytes]) -> list[bytes | Withheld]:
+        def process(batch: Sequence[Payload]) -> list[bytes | Withheld]:
             """Return the pickled rows of a batch of pickled notes."""
-            rows = make_rows([pickle.loads(note) for note in batch])  # noqa: S301  (as above)
+            rows = make_rows([pickle.loads(note) for note, _ in batch])  # noqa: S301  (as above)
             return [pickle.dumps(row, pickle.HIGHEST_PROTOCOL) for row in rows]
 
         return process
