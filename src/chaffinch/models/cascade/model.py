@@ -5,7 +5,7 @@ N tokens with pads between sentences, T tokens of one document, L labels, n span
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -153,13 +153,15 @@ class Model:
                 share[first:end], reject[first:end] = chances[1:] / max(chances[1:].sum(), 1e-300), chances[0]
             inside = rows[:, 1] * (1.0 - reject)
             rows = np.concatenate([1.0 - inside[:, None], share * inside[:, None]], axis=1)
-        return self._by_document(seen, rows)
+        return self._by_document(seen, [rows])
 
-    def _by_document(self, seen: Observed, rows: Floats) -> list[Floats]:
-        """Return (T, 1 + L) rows of every document, from (M, 1 + L) those without pads; O outside sentences."""
-        out = np.zeros((int(seen.sizes.sum()), 1 + len(self.names)))
+    def _by_document(self, seen: Observed, parts: Iterable[Floats]) -> list[Floats]:
+        """Return (T, 1 + L) rows of every document, from parts of the (M, 1 + L) without pads; O outside sentences."""
+        out, first = np.zeros((int(seen.sizes.sum()), 1 + len(self.names))), 0
         out[:, 0] = 1.0
-        out[seen.sources] = rows
+        for rows in parts:
+            out[seen.sources[first : first + len(rows)]] = rows
+            first += len(rows)
         return np.split(out, np.cumsum(seen.sizes)[:-1])
 
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
@@ -223,11 +225,12 @@ def columns_for(
 
 def _by_name(part: Linear, seen: Observed, columns: Sequence[Column], scale: float) -> Floats:
     """Return (M, 1 + L) the probability of O and of each label at each token, pads left out."""
-    return _group_by_name(part.labels, part.batches(seen, columns, scale=scale))
+    none = np.zeros((0, 1 + len(part.labels.names)))
+    return np.concatenate([none, *_group_by_name(part.labels, part.batches(seen, columns, scale=scale))])
 
 
-def _group_by_name(labels: Labels, batches: Iterable[Batch]) -> Floats:
-    """Return (M, 1 + L) the probability of O and of each label at each token of all batches."""
+def _group_by_name(labels: Labels, batches: Iterable[Batch]) -> Iterator[Floats]:
+    """Yield for each batch the probability of O and of each label at each of its tokens."""
     number = np.array([0] + [1 + labels.names.index(tag[2:]) for tag in labels.tags[1:]])
-    none = np.zeros((0, 1 + len(labels.names)))
-    return np.concatenate([none, *(group(part, number[labels.tag_of], pairs=False).states for part in batches)])
+    for batch in batches:
+        yield np.asarray(group(batch, number[labels.tag_of], pairs=False).states)
