@@ -16,7 +16,7 @@ _LARGEST = sys.float_info.max  # infinite numbers, and whole ones too large for 
 
 
 def check_wholes(config: object, *names: str, least: int = 0, optional: bool = False) -> None:
-    """Raise ConfigError unless fields are whole numbers of at least `least`; None is allowed if `optional`.
+    """Raise ConfigError unless the named fields are whole numbers from `least` on, or None if `optional`.
 
     >>> from types import SimpleNamespace
     >>> check_wholes(SimpleNamespace(epochs="3"), "epochs", least=1)
@@ -35,7 +35,7 @@ def check_numbers(
     config: object, *names: str, least: float | None = None, above: float | None = None, most: float | None = None,
     below: float | None = None, optional: bool = False, instead: str | None = None,
 ) -> None:  # fmt: skip
-    """Raise ConfigError unless fields are finite numbers in a range, the word `instead`, or None if `optional`.
+    """Raise ConfigError unless the named fields are finite numbers in the range, `instead`, or None if `optional`.
 
     >>> from types import SimpleNamespace
     >>> check_numbers(SimpleNamespace(dropout=1), "dropout", least=0, below=1)
@@ -54,12 +54,12 @@ def check_numbers(
 
 
 def check_fractions(config: object, *names: str, optional: bool = False) -> None:
-    """Raise ConfigError unless fields are numbers from 0 to 1; None is allowed if `optional`."""
+    """Raise ConfigError unless the named fields are numbers from 0 to 1, or None if `optional`."""
     check_numbers(config, *names, least=0, most=1, optional=optional)
 
 
 def check_flags(config: object, *names: str, optional: bool = False) -> None:
-    """Raise ConfigError unless fields are true or false; None is allowed if `optional`."""
+    """Raise ConfigError unless the named fields are true or false, or None if `optional`."""
     for name in names:
         value = getattr(config, name)
         if not (isinstance(value, bool) or (optional and value is None)):
@@ -67,13 +67,13 @@ def check_flags(config: object, *names: str, optional: bool = False) -> None:
 
 
 def check_choices(config: object, choices: Mapping[str, Sequence[object]]) -> None:
-    """Raise ConfigError unless each field has one of the values listed for it."""
+    """Raise ConfigError unless each named field has one of the values listed for it."""
     for name, known in choices.items():
         check_choice(getattr(config, name), name, known)
 
 
 def check_choice(value: object, what: str, known: Sequence[object]) -> None:
-    """Raise ConfigError unless the value is one of those listed.
+    """Raise ConfigError, with a hint at a similar one, unless the value is one of those listed, in type too.
 
     >>> check_choice("IOBSE", "scheme", ["IOBES", "IOB2"])
     Traceback (most recent call last):
@@ -100,7 +100,7 @@ def check_text(value: object, what: str) -> None:
 
 
 def to_texts(value: object, what: str, *, least: int = 0) -> tuple[str, ...]:
-    """Return the texts of a list; raise ConfigError for a single text, an empty text, or fewer than `least`."""
+    """Return a list's texts as a tuple; ConfigError for a single text, an empty text, or fewer than `least`."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise ConfigError(f"{what} must be a list of texts, got {type(value).__name__}")
     texts = tuple(value)
@@ -123,7 +123,7 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 
 
 def nearest(word: object, known: Iterable[str]) -> str | None:
-    """Return the known word most similar to a word, ignoring case; None if none is similar."""
+    """Return the known word that is most similar to a word, ignoring case; None if none is similar enough."""
     by_fold = {name.casefold(): name for name in known}
     near = difflib.get_close_matches(str(word).casefold(), by_fold, n=1)
     return by_fold[near[0]] if near else None
@@ -136,7 +136,7 @@ def _is_same(value: object, choice: object) -> bool:
 
 
 def _range(least: float | None, above: float | None, most: float | None, below: float | None) -> str:
-    """Return the text that describes a range of numbers."""
+    """Return the text that describes a range of numbers, such as " of at least 0 and below 1"; "" for none."""
     if least is not None and most is not None:
         return f" from {least:g} to {most:g}"
     low = f"of at least {least:g}" if least is not None else f"above {above:g}" if above is not None else ""

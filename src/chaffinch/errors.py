@@ -40,7 +40,7 @@ class DataError(ChaffinchError):
         self.message, self.path, self.line = message, path, line
 
     def at(self, path: str | Path, line: int | None = None) -> DataError:
-        """Add the path and line, if the code that raised the error did not know them; return the error."""
+        """Set path and line where they are not known yet, and return the same error; what is known stays."""
         if self.path is None:
             self.path = path
         if self.line is None:
@@ -99,7 +99,7 @@ OUTCOMES: tuple[tuple[type[BaseException], Outcome], ...] = (
 
 
 def outcome(error: BaseException) -> Outcome:
-    """Return the exit code and HTTP status of an error.
+    """Return the exit code and HTTP status of an error, by its class.
 
     >>> outcome(ConfigError("k must be at least 1, got 0")).exit_code
     2

@@ -23,7 +23,10 @@ VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 @contextmanager
 def limit_blas() -> Iterator[None]:
-    """Give BLAS libraries that are loaded in the block one thread; then restore the environment."""
+    """Give BLAS libraries that are loaded in the block one thread, unless the user set a number of threads.
+
+    The environment is as before after the block.
+    """
     unset = [name for name in VARIABLES if name not in os.environ]
     os.environ.update(dict.fromkeys(unset, "1"))
     try:
@@ -35,7 +38,7 @@ def limit_blas() -> Iterator[None]:
 
 
 def limit_blas_with_numpy() -> None:
-    """Limit BLAS to one thread when numpy is imported for the first time; at once if it is imported already."""
+    """Limit BLAS to one thread when numpy is imported first; if it is imported already, that of scipy now."""
     if "numpy" in sys.modules:
         with limit_blas():
             return
@@ -71,13 +74,13 @@ class _NumpyFinder(MetaPathFinder):
 
 
 def limit_process() -> None:
-    """Give all libraries of this process, and of those it starts, one thread, unless the user says otherwise."""
+    """Give all libraries of this process, and of those it starts, one thread, unless the environment has a number."""
     for name in VARIABLES:
         os.environ.setdefault(name, "1")
 
 
 def _load_blas_of_scipy() -> None:
-    """Load the BLAS library that scipy brings, which would otherwise be loaded later, without the limit."""
+    """Load the BLAS library that scipy brings, so that the limit of now holds for it; nothing without scipy."""
     spec = find_spec("scipy")
     if spec is not None and spec.origin is not None:
         for library in sorted(Path(spec.origin).parents[1].glob("scipy.libs/*openblas*")):

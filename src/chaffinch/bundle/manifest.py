@@ -14,7 +14,7 @@ FORMAT = 1  # of model files; another number is refused
 
 
 def current_versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that can change a model's numbers."""
+    """Return {name: version} of Python and of the packages that can change a model's numbers."""
     packages = {name: version(name) for name in ("chaffinch", "numpy", "numba", "scipy")}
     return {"python": platform.python_version(), **packages}
 
@@ -43,5 +43,5 @@ class Manifest:
     checksum: str = ""
 
     def for_part(self, part: State) -> Manifest:
-        """Return the manifest of a part of the model file: the same data, the part's kind, config and labels."""
+        """Return the manifest of a part of the model file: all the same but the part's kind, config and labels."""
         return replace(self, kind=part.kind, config=part.config, labels=part.labels)

@@ -45,12 +45,12 @@ class State:
     def child(
         self, name: str, *, kind: str = "", config: Mapping[str, Any] | None = None, labels: Iterable[str] = ()
     ) -> State:
-        """Return the part of that name, empty if there is none; the floor is that of the whole."""
+        """Return the part of that name, empty if there is none; the floor is that of the whole, the rest as given."""
         arrays, strings = _part(self.arrays, name), _part(self.strings, name)
         return State(arrays, strings, kind, {} if config is None else config, tuple(labels), self.floor)
 
     def with_child(self, name: str, child: State) -> State:
-        """Return the state with the arrays and strings of one more part."""
+        """Return the state with one more part's arrays and strings; ValueError if a name is taken."""
         arrays = {f"{name}{_DOT}{key}": array for key, array in child.arrays.items()}
         strings = {f"{name}{_DOT}{key}": words for key, words in child.strings.items()}
         return self.merge(State(arrays, strings))
@@ -64,7 +64,7 @@ class State:
 
 
 def check_forms(arrays: Mapping[str, Array], **forms: str) -> None:
-    """Raise ModelError unless each array named has one dimension, the type of its form ("f", "i8") and no NaN.
+    """Raise ModelError unless each named array that is there has one dimension, its form's type ("f", "i8"), no NaN.
 
     Compiled loops read these arrays without looking: a file with others must be refused before. An array that is not
     there is left to the caller.
@@ -81,13 +81,13 @@ def check_forms(arrays: Mapping[str, Array], **forms: str) -> None:
 
 
 def check_numbers(array: Array) -> None:
-    """Raise ModelError if a weight or a log-probability is not a number."""
+    """Raise ModelError if an array of weights or log-probabilities has a NaN."""
     if np.isnan(array).any():
         raise ModelError("has weights that are no numbers; take the file of its maker, or retrain")
 
 
 def check_counts(counts: Array, most: int) -> None:
-    """Raise ModelError unless an array of counts has numbers of at least 1, and `most` in all.
+    """Raise ModelError unless all counts are at least 1 and their sum is at most `most`.
 
     What is built of them needs memory for the square of their sum.
     """

@@ -55,7 +55,7 @@ def save(
     arrays: Mapping[str, Array],
     strings: Mapping[str, Sequence[str]] | None = None,
 ) -> Manifest:
-    """Write a model file, complete or not at all; return the manifest with its checksum; ConfigError for bad arrays."""
+    """Write a model file, complete or not at all; return its manifest with checksum; ConfigError, ModelError."""
     from safetensors.numpy import save as serialise
 
     tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -87,7 +87,7 @@ def read_manifest(path: str | Path) -> Manifest:
 
 
 def load(path: str | Path) -> Bundle:
-    """Return the content of a model file; raise ModelError if it is damaged or of an unknown format."""
+    """Return a model file's content, found as by `find`; ModelError if damaged, changed, or of an unknown format."""
     from safetensors import SafetensorError
     from safetensors.numpy import load as deserialise
 
@@ -115,7 +115,7 @@ def load(path: str | Path) -> Bundle:
 
 @contextmanager
 def building(path: str | Path) -> Iterator[None]:
-    """Turn what building a model from a file raises into ModelError with the path of the file.
+    """Turn any error inside the block, except MissingExtraError, into ModelError with the path of the file.
 
     A checksum says that a file is as somebody wrote it, not that its arrays, strings and settings fit together.
     """
@@ -131,7 +131,7 @@ def building(path: str | Path) -> Iterator[None]:
 
 
 def _check_arrays(arrays: Mapping[str, Array], file: Path) -> None:
-    """Raise ModelError if there are too many arrays, or one has too many dimensions or an unknown type."""
+    """Raise ModelError, which names the file, for too many arrays, too many dimensions or an unknown type."""
     if len(arrays) > _MOST_ARRAYS:
         raise ModelError(f"has {len(arrays):,} arrays; a model has at most {_MOST_ARRAYS:,}", path=file)
     for name, array in arrays.items():
@@ -140,7 +140,7 @@ def _check_arrays(arrays: Mapping[str, Array], file: Path) -> None:
 
 
 def find(model: str | Path) -> Path:
-    """Return the packaged model's file of that name, else the path if it exists; ModelError if neither.
+    """Return the packaged model's file of that name, else the path if it exists; ModelError if there is neither.
 
     >>> find("deid-en").name
     'deid-en.cfm'
@@ -159,7 +159,7 @@ def find(model: str | Path) -> Path:
 
 
 def list_packaged_models() -> dict[str, Path]:
-    """Return the files of the packaged models, by name."""
+    """Return {name: file} of the packaged models."""
     folder = resources.files("chaffinch") / "packaged"
     files = [file for file in folder.iterdir() if file.name.endswith(".cfm")] if folder.is_dir() else []
     return {file.name.removesuffix(".cfm"): file for file in files if isinstance(file, Path)}
@@ -172,12 +172,12 @@ def _require_plain_file(file: Path) -> None:
 
 
 def _unreadable(file: Path, error: OSError) -> ModelError:
-    """Return the ModelError for a file that cannot be opened."""
+    """Return (not raise) the ModelError for a file that cannot be opened."""
     return ModelError(f"cannot be read ({error.strerror}); check the path and its permissions", path=file)
 
 
 def _manifest(content: bytes, file: Path) -> Manifest:
-    """Return the manifest at the head of a model file; ModelError if it is damaged or of a newer format."""
+    """Return the manifest at the head of a model file; ModelError if it is damaged or of another format."""
     length = int.from_bytes(content[:_PREAMBLE], "little")
     if len(content) < _PREAMBLE or length > len(content) - _PREAMBLE:
         raise ModelError("is truncated or not a model file; copy it again, or retrain the model", path=file)

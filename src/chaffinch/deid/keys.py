@@ -145,7 +145,7 @@ def check_keys_differ(secret: Secret | None, key: Secret | None) -> None:
 
 
 def stretch(key: bytes, salt: bytes, *, length: int, cost: int = COST) -> bytes:
-    """Derive bytes from a key by scrypt, at a cost of two to the power of `cost` steps."""
+    """Derive `length` bytes from a key and a salt by scrypt, at a cost of two to the power of `cost` steps."""
     from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
     return Scrypt(salt=salt, length=length, n=1 << cost, r=8, p=1).derive(key)

@@ -122,7 +122,7 @@ def _character_bits(rest: list[str]) -> float:
 
 
 def _absorb_separators(folded: str, marks: str) -> str:
-    """Return the marks with separators beside a marked stretch marked too."""
+    """Return the marks of guessable characters, with separators beside a marked stretch marked too."""
     shown = "".join(
         "s" if mark == "\0" and char in _SEPARATORS else mark for char, mark in zip(folded, marks, strict=True)
     )

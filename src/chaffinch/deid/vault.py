@@ -296,7 +296,7 @@ def rekey(path: str | Path, old: Secret, new: Secret) -> int:
 
 
 def _restore_columns(released: Document, restored: Document) -> Columns | None:
-    """Return the columns of a restored document: those of the released one, which has one text column."""
+    """Return the released columns fitted to the restored text; None unless there is exactly one text column."""
     columns = released.columns
     if columns is None or len(columns.texts) != 1:
         return None

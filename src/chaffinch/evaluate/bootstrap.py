@@ -34,7 +34,7 @@ class Intervals:
 
 
 def intervals(counts: MatchCounts, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0) -> Intervals | None:
-    """Return bootstrap percentile intervals of all scores over documents; None below two documents, or without spans.
+    """Return bootstrap intervals of all scores over documents; None below two documents or labels; or ConfigError.
 
     Recall is undefined in a draw without gold spans of a label, precision in one without predictions: an interval uses
     only the draws in which its score is defined, and so does a label's part in a macro average. With few spans of a
@@ -87,7 +87,9 @@ class Difference:
 def f1_difference(
     first: MatchCounts, second: MatchCounts, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0
 ) -> Difference:
-    """Return micro F1 of the first minus the second, paired-bootstrap interval and p; DataError if unpaired.
+    """Return micro F1 of the first less the second, bootstrap interval and p (None for one document); or DataError.
+
+    DataError unless both have counts of equally many documents, ConfigError for `draws` or `level` out of range.
 
     Both are scored on the same draws. p is twice the share of draws on the far side of no difference (draws without
     a difference count on both sides; one is added to each count, so p is never 0 and its floor is 2 / (draws + 1)).
@@ -128,13 +130,13 @@ def _is_defined(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _ranges(drawn: Floats, known: NDArray[np.bool_], level: float) -> Ranges:
-    """Return the intervals of precision, recall and F1 from draws (B, 3); only draws where `known` count."""
+    """Return the intervals of precision, recall, F1 from draws (B, 3) where each is `known`; None if never known."""
     precision, recall, f1 = (_range(drawn[known[:, k], k], level) for k in range(3))
     return precision, recall, f1
 
 
 def _range(drawn: Floats, level: float) -> Interval | None:
-    """Return the percentile interval of the drawn values at this level; None if there are none."""
+    """Return the percentile interval (low, high) of the drawn values at this level; None if there are none."""
     if not len(drawn):
         return None
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]).tolist()
@@ -142,7 +144,7 @@ def _range(drawn: Floats, level: float) -> Interval | None:
 
 
 def _check(draws: int, level: float) -> None:
-    """Raise ConfigError unless there is a draw and the level is between 0 and 1."""
+    """Raise ConfigError unless `draws` is at least 1 and the level is between 0 and 1."""
     if draws < 1:
         raise ConfigError(f"draws must be at least 1, got {draws}")
     if not 0 < level < 1:

@@ -43,7 +43,7 @@ class MatchCounts:
 
 
 def count_tallies(tallies: Iterable[Tally]) -> MatchCounts:
-    """Return hits, false alarms and misses by document and label, counted from each document's tally."""
+    """Return hits, false alarms and misses by document and label, labels sorted, from each document's tally."""
     rows = list(tallies)
     labels = tuple(sorted({label for row in rows for labels in row for label in labels}))
     index = {label: i for i, label in enumerate(labels)}
@@ -60,7 +60,7 @@ def count_tallies(tallies: Iterable[Tally]) -> MatchCounts:
 
 
 def count_sets(sets: Iterable[tuple[set[Item], set[Item]]]) -> MatchCounts:
-    """Return counts by document and label from sets of gold and predicted items; hits are in both sets.
+    """Return counts by document and label from sets of gold and predicted items; a hit is in both sets.
 
     >>> count_sets([({("NAME", 0, 4)}, {("NAME", 0, 4), ("DATE", 5, 9)})]).values.tolist()
     [[[0, 1, 0], [1, 0, 0]]]

@@ -36,7 +36,7 @@ class Case:
 
     @property
     def start(self) -> int:
-        """Return the first offset of the gold or predicted span, whichever is smaller, for sorting."""
+        """Return where the gold or the predicted span begins, the smaller of the two, for sorting."""
         return min(s.start for s in (self.gold, self.predicted) if s is not None)
 
 
@@ -74,7 +74,7 @@ def _cases(d: int, pair: Pair) -> list[Case]:
 
 
 def _kind(gold: Span, predicted: Span) -> Kind:
-    """Return "right", "wrong label", "wrong boundary" or "wrong label and boundary" for a matched pair."""
+    """Return whether a matched pair is right, or what is wrong: "wrong label", "wrong boundary" or both."""
     boundary, label = (gold.start, gold.end) == (predicted.start, predicted.end), gold.label == predicted.label
     if boundary:
         return "right" if label else "wrong label"
@@ -82,7 +82,7 @@ def _kind(gold: Span, predicted: Span) -> Kind:
 
 
 def kind_counts(cases: Iterable[Case]) -> dict[Kind, int]:
-    """Return the number of cases of each kind, zeros included."""
+    """Return {kind: number of cases}, zeros included, in the order of `KINDS`."""
     numbers = Counter(case.kind for case in cases)
     return {kind: numbers[kind] for kind in KINDS}
 

@@ -50,7 +50,7 @@ class Pairs:
         return bool(gold) and bool(predicted) and gold.isdisjoint(predicted)
 
     def __len__(self) -> int:
-        """Return the number of pairs."""
+        """Return the number of pairs, one per gold document."""
         return len(self.items)
 
     def __iter__(self) -> Iterator[Pair]:
@@ -66,7 +66,9 @@ def pair(
     predicted_layer: str | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Pairs:
-    """Pair gold and predicted documents by id, else by text, and choose the layers; DataError if they do not fit.
+    """Return a pair per gold document: predictions by id, else text, empty if missing; DataError, ConfigError.
+
+    DataError if documents, texts or layers do not fit, ConfigError for a map `labels` that names labels not there.
 
     A gold document without a prediction counts as predicted empty: leaving a document out must not raise a score.
     Without names, the gold layer is "gold", else the only one; the predicted layer is the only one, or the newest one
@@ -95,7 +97,7 @@ def pair(
 
 
 def to_categories(pairs: Pairs) -> Pairs:
-    """Return the pairs with every label replaced by its category; ConfigError for a label of no guideline we know.
+    """Return the pairs with each label's category; spans then equal count once; ConfigError for unknown labels.
 
     >>> note = Document.make("Dr. Penn", id="1", layers={"gold": [Span(4, 8, "DOCTOR")]})
     >>> [span.label for item in to_categories(pair([note], [])) for span in item.gold]
@@ -123,7 +125,7 @@ def _labels_of(docs: Iterable[Document], name: str | None) -> set[str]:
 
 
 def _check_map(labels: Mapping[str, str], gold: set[str], predicted: set[str]) -> None:
-    """Raise ConfigError if the map names labels that are not predicted, or targets that are not in gold."""
+    """Raise ConfigError if the map has labels that no predicted span has, or targets (but O) that no gold span has."""
     for label, ours in labels.items():
         for wanted, known, side in ((label, predicted, "predicted"), (ours, gold | {"O"}, "gold")):
             if wanted not in known:
@@ -131,7 +133,7 @@ def _check_map(labels: Mapping[str, str], gold: set[str], predicted: set[str]) -
 
 
 def _map_labels(doc: Document, name: str | None, labels: Mapping[str, str]) -> Document:
-    """Return the document with a layer's labels renamed; spans mapped to O are left out."""
+    """Return the document with a layer's labels renamed by the map; spans mapped to O are left out."""
     if name is None or name not in doc.layers:
         return doc
     spans = (replace(span, label=labels.get(span.label, span.label)) for span in doc.layers[name])
@@ -139,7 +141,7 @@ def _map_labels(doc: Document, name: str | None, labels: Mapping[str, str]) -> D
 
 
 def _match_predictions(golds: Sequence[Document], others: Sequence[Document]) -> tuple[list[Document | None], int]:
-    """Return each gold document's prediction or None, and the number left over; DataError if ids do not fit."""
+    """Return each gold document's prediction or None, and how many were left over; DataError if ids do not fit."""
     by_id = {doc.id: doc for doc in others}
     ids = {doc.id for doc in golds}
     repeated = len(golds) - len(ids) + len(others) - len(by_id)
@@ -157,7 +159,7 @@ def _match_predictions(golds: Sequence[Document], others: Sequence[Document]) ->
 
 
 def _by_text(golds: Sequence[Document], others: Sequence[Document]) -> list[Document | None] | None:
-    """Return for each gold document the prediction of equal text; None unless all match on both sides."""
+    """Return each gold document's prediction of equal text, in order; None unless all match on both sides."""
     if Counter(doc.text for doc in golds) != Counter(doc.text for doc in others):
         return None
     waiting: dict[str, deque[Document]] = {}
@@ -167,7 +169,7 @@ def _by_text(golds: Sequence[Document], others: Sequence[Document]) -> list[Docu
 
 
 def _check_texts(golds: Sequence[Document], partners: Sequence[Document | None]) -> None:
-    """Raise DataError if a prediction has another text than its gold document."""
+    """Raise DataError if any prediction has another text than its gold document; None is skipped."""
     differing = sum(b is not None and a.text != b.text for a, b in zip(golds, partners, strict=True))
     if differing:
         raise DataError(
@@ -177,7 +179,7 @@ def _check_texts(golds: Sequence[Document], partners: Sequence[Document | None])
 
 
 def _choose_gold_layer(docs: Sequence[Document], name: str | None) -> str | None:
-    """Return the gold layer's name: as given, else "gold", else the only one; DataError if undecided."""
+    """Return the gold layer's name: as given, else "gold", else the only one; DataError if absent or undecided."""
     names = _layer_names(docs)
     if name is not None:
         return _require_layer(names, name, "gold")
@@ -189,7 +191,7 @@ def _choose_gold_layer(docs: Sequence[Document], name: str | None) -> str | None
 
 
 def _choose_predicted_layer(docs: Sequence[Document], name: str | None) -> tuple[str | None, bool]:
-    """Return the layer's name (newest that is not gold or votes), and if others were passed over; or DataError.
+    """Return (layer to score, None without any; whether others were passed over); or DataError.
 
     It is the one named, else the only one, else the last that was added beside "gold" and the layers of votes.
     """
@@ -215,7 +217,7 @@ def _require_layer(names: Sequence[str], name: str, side: str) -> str:
 
 
 def _layer_names(docs: Iterable[Document]) -> list[str]:
-    """Return the names of all layers in the documents, each once, in order."""
+    """Return the names of all layers in the documents, each once, in order of first appearance."""
     return list(dict.fromkeys(name for doc in docs for name in doc.layers))
 
 

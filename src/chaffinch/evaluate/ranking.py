@@ -30,7 +30,7 @@ class ScoredSpans:
 
 
 def collect_scores(pairs: Iterable[Pair]) -> ScoredSpans:
-    """Return the scores of all predicted spans, whether each is right, and the number of gold spans."""
+    """Return the scores of all predicted spans, whether each is in gold with its label, and the number of gold."""
     scores, right, gold = [], [], 0
     for pair in pairs:
         gold_spans = set(pair.gold)
@@ -55,7 +55,7 @@ class Curve:
 
 
 def curve(spans: ScoredSpans) -> Curve:
-    """Return precision and recall at each distinct score, highest first, and the average precision.
+    """Return precision and recall at each distinct score as threshold, highest first, and average precision.
 
     >>> curve(ScoredSpans(np.array([0.9, 0.8, 0.7]), np.array([1, 0, 1]), 2)).average_precision.__round__(4)
     0.8333
@@ -84,7 +84,7 @@ class Reliability:
 
 
 def calibration(scored: ScoredSpans, *, bins: int = 10) -> Reliability:
-    """Return mean score and share right by bin, calibration error, Brier score; DataError unless scores are in 0–1.
+    """Return mean score and share right by bin, calibration error, Brier score; DataError if not 0–1, or ConfigError.
 
     >>> calibration(ScoredSpans(np.array([0.8, 0.8, 0.8, 0.8]), np.array([1, 1, 1, 0]), 4)).error.__round__(3)
     0.05

@@ -25,7 +25,7 @@ _CONTEXT = 40  # characters shown on either side of a mistake: about six words
 
 
 def html(report: Report, pairs: Pairs, *, title: str = "Evaluation", with_text: bool = False) -> str:
-    """Return the HTML page of a report; `with_text` adds the words around mistakes, else it holds no text.
+    """Return a report's HTML page; `with_text` adds words around mistakes and a warning, else it holds no text.
 
     >>> from chaffinch.evaluate.pairing import pair
     >>> from chaffinch.evaluate.scoring import score
@@ -71,7 +71,7 @@ def _facts_section(report: Report, pairs: Pairs) -> str:
 
 
 def _scores_section(scored: Table) -> str:
-    """Return the HTML section of one scheme: its meaning, scores by label with intervals and counts, facts."""
+    """Return the HTML section of one scheme's table: its meaning, scores by label with intervals, counts, facts."""
     rows = []
     for label, score in scored.rows():
         cells = "".join(
@@ -93,18 +93,18 @@ def _scores_section(scored: Table) -> str:
 
 
 def _number_text(value: float, interval: Interval | None) -> str:
-    """Return a score with its interval as text: "0.812, 0.790 to 0.833"."""
+    """Return a score with its interval, if any, as text: "0.812, 0.790 to 0.833"."""
     return f"{value:.3f}" + ("" if interval is None else f", {interval[0]:.3f} to {interval[1]:.3f}")
 
 
 def _value_html(value: float, interval: Interval | None) -> str:
-    """Return a score in bold with its interval in small print, as HTML."""
+    """Return a score in bold, with its interval, if any, in small print, as HTML."""
     between = "" if interval is None else f" <small>{interval[0]:.3f}–{interval[1]:.3f}</small>"
     return f"<b>{value:.3f}</b>{between}"
 
 
 def _kinds_section(found: Sequence[Case]) -> str:
-    """Return the HTML table of how many spans are right, missed, spurious or wrong in part."""
+    """Return the HTML table of how many spans are right, missed, spurious or wrong in part, with shares."""
     rows = []
     for kind, number in kind_counts(found).items():
         part = number / max(len(found), 1)
@@ -155,7 +155,7 @@ def _leakage_section(found: Leakage) -> str:
 
 
 def _ranking_section(found: ScoredSpans) -> str:
-    """Return HTML charts of precision against recall, and of calibration; "" if all scores are equal."""
+    """Return HTML charts of precision by recall and, for scores in 0–1, of calibration; "" if all scores are equal."""
     if not found.varies:
         return ""
     shape = curve(found)
@@ -176,7 +176,7 @@ def _ranking_section(found: ScoredSpans) -> str:
 
 
 def _mistakes_section(found: Sequence[Case], docs: Sequence[Document], *, with_text: bool) -> str:
-    """Return the HTML list of the first mistakes, with their words if `with_text`; "" without mistakes."""
+    """Return the HTML table of the first `LISTED` mistakes, with words if `with_text`; "" without mistakes."""
     wrong = [case for case in found if case.kind != "right"]
     shown = wrong[:LISTED]
     head = ["document", "what", "gold", "predicted", *(["context"] if with_text else [])]
@@ -199,7 +199,7 @@ def _span_html(span: Span | None) -> str:
 
 
 def _context_html(text: str, case: Case) -> str:
-    """Return the text around a mistake as HTML: gold underlined, predicted with a background."""
+    """Return the mistake and `_CONTEXT` characters on both sides as HTML: gold underlined, predicted in colour."""
     spans = [span for span in (case.gold, case.predicted) if span is not None]
     low, high = max(0, case.start - _CONTEXT), min(len(text), max(s.end for s in spans) + _CONTEXT)
     cuts = sorted({low, high, *(edge for span in spans for edge in (span.start, span.end))})
@@ -216,5 +216,5 @@ def _context_html(text: str, case: Case) -> str:
 
 
 def _visible(text: str) -> str:
-    """Return the text with control characters, which HTML forbids, replaced by Unicode pictures."""
+    """Return the text with control characters, but not tab and line feed, replaced by Unicode pictures of them."""
     return "".join(chr(0x2400 + ord(c)) if ord(c) < 32 and c not in "\n\t" else c for c in text)

@@ -63,7 +63,7 @@ class Table:
             yield "macro", self.macro
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the table as plain JSON values."""
+        """Return the table as plain JSON values: micro, macro, labels, and facts if there are any."""
         facts = {"facts": dict(self.facts)} if self.facts else {}
         labels = {label: score.as_dict() for label, score in self.labels.items()}
         return {"micro": self.micro.as_dict(), "macro": self.macro.as_dict(), "labels": labels} | facts
@@ -111,17 +111,17 @@ class Report:
 
     @property
     def micro(self) -> Score:
-        """Return the micro-averaged score of the first scheme."""
+        """Return the micro-averaged score of the first scheme's table."""
         return self.tables[0].micro
 
     @property
     def macro(self) -> Score:
-        """Return the macro-averaged score of the first scheme."""
+        """Return the macro-averaged score of the first scheme's table."""
         return self.tables[0].macro
 
     @property
     def labels(self) -> Mapping[str, Score]:
-        """Return the scores by label of the first scheme."""
+        """Return {label: score} of the first scheme's table."""
         return self.tables[0].labels
 
     def _repr_html_(self) -> str:
@@ -136,7 +136,7 @@ class Report:
         raise KeyError(name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values: a table under each scheme's name, and facts about the run beside them.
+        """Return plain JSON values: each table under its name, and facts about the run beside them.
 
         An official scheme of several tables has its main one under the scheme's name as well ("i2b2", "meddocan").
         """
@@ -235,7 +235,7 @@ def score_cells(score: Score) -> tuple[str, str, str]:
 
 
 def tabulate(name: str, counts: MatchCounts, drawn: Intervals | None = None) -> Table:
-    """Return the table of scores by label, micro and macro, from a scheme's counts and bootstrap intervals.
+    """Return the table of scores by label, micro and macro, from counts; intervals too if `drawn` has them.
 
     >>> from chaffinch.evaluate.counts import count_sets
     >>> tabulate("strict", count_sets([({("A", 0), ("B", 1)}, {("A", 0)})])).macro.f1
@@ -264,7 +264,7 @@ def _macro(counts: MatchCounts, each: Floats) -> Floats:
 
 
 def _score(rate: Floats, total: Ints, size: Ints, drawn: Ranges | None) -> Score:
-    """Build a Score from rates (3,), tp, fp and fn, numbers of gold and predicted, and intervals."""
+    """Return a Score of rates (3,), of tp, fp and fn, of numbers of gold and predicted, and of intervals or None."""
     precision, recall, f1 = rate.tolist()
     tp, fp, fn = total.tolist()
     gold, predicted = size.tolist()

@@ -29,7 +29,7 @@ class Scheme:
 def _official_scheme(
     count: Callable[[Iterable[Pair]], MatchCounts], meaning: str, *, labels: bool = True
 ) -> Scheme:  # fmt: skip
-    """Return a scheme of an official scorer, in which documents without prediction are not scored."""
+    """Return a scheme that scores, as its official scorer does, only documents that have a prediction."""
     return Scheme(count, meaning, official=True, labels=labels)
 
 
@@ -76,7 +76,7 @@ def evaluate(
     intervals: bool = True,
     seed: int = 0,
 ) -> Report:
-    """Pair documents and return precision, recall and F1 by label, micro and macro, with bootstrap intervals.
+    """Return precision, recall, F1 by label, micro, macro, of paired documents, with intervals; DataError, ConfigError.
 
     `scheme` is one of SCHEMES, one table of an official scheme ("i2b2_hipaa_strict"), or several. See `pair` for how
     documents and layers are chosen.
@@ -99,7 +99,7 @@ def evaluate(
 
 
 def score(pairs: Pairs, *, scheme: str | Iterable[str] = "strict", intervals: bool = True, seed: int = 0) -> Report:
-    """Return precision, recall and F1 by label, micro and macro, of documents that are paired already."""
+    """Return precision, recall, F1 by label, micro, macro, of paired documents; ConfigError for an unknown scheme."""
     names = table_names(scheme)
     tables = tuple(_table(name, pairs, intervals=intervals, seed=seed) for name in names)
     drawn = DRAWS if any(table.micro.f1_interval for table in tables) else 0
@@ -121,7 +121,9 @@ def compare(
     predicted_layers: tuple[str | None, str | None] = (None, None),
     seed: int = 0,
 ) -> Comparison:
-    """Compare two systems on the same gold: difference in micro F1, its interval and p (paired bootstrap).
+    """Return the difference of two systems in micro F1 on the same gold, its interval and p; DataError, ConfigError.
+
+    Interval and p are of a paired bootstrap.
 
     Of a scheme with several tables the first is compared.
 
@@ -138,7 +140,7 @@ def compare(
 
 
 def compare_pairs(first_pairs: Pairs, second_pairs: Pairs, *, scheme: str = "strict", seed: int = 0) -> Comparison:
-    """Compare two systems, each paired with the same gold: difference in micro F1, its interval and p."""
+    """Return two paired systems' difference in micro F1, its interval and p; ConfigError, or DataError if unpaired."""
     name = table_names(scheme)[0]
     if TABLES[name].official:
         first_pairs, second_pairs = _keep_predicted_by_both(first_pairs, second_pairs)
@@ -162,7 +164,7 @@ def compare_pairs(first_pairs: Pairs, second_pairs: Pairs, *, scheme: str = "str
 
 
 def table_names(scheme: str | Iterable[str]) -> list[str]:
-    """Return the names of the tables of one scheme or several, each once; ConfigError for an unknown scheme.
+    """Return the names of the tables of one scheme or several, each once; ConfigError for an unknown one or none.
 
     >>> table_names(["strict", "meddocan"])
     ['strict', 'meddocan_ner', 'meddocan_spans', 'meddocan_merged']
@@ -175,14 +177,14 @@ def table_names(scheme: str | Iterable[str]) -> list[str]:
 
 
 def _table(name: str, pairs: Pairs, *, intervals: bool, seed: int) -> Table:
-    """Count matches by the named scheme, and return its table of scores, with bootstrap intervals if asked."""
+    """Return the table of scores by the named scheme, with bootstrap intervals if asked."""
     scheme = TABLES[name]
     counts = scheme.count([p for p in pairs if not p.missing] if scheme.official else pairs)
     return tabulate(name, counts, drawn_intervals(counts, seed=seed) if intervals else None)
 
 
 def _keep_predicted_by_both(first: Pairs, second: Pairs) -> tuple[Pairs, Pairs]:
-    """Return both pairings, reduced to gold documents that both systems predicted; DataError if none."""
+    """Return both pairings, only of gold documents that both systems predicted, no other facts; DataError if none."""
     keep = [not (a.missing or b.missing) for a, b in zip(first, second, strict=True)]
     if not any(keep):
         raise DataError("no gold document is predicted by both systems; an official scheme has nothing to compare")

@@ -38,7 +38,7 @@ _SEARCHES = tuple((name, re.compile(pattern).search) for name, pattern in PATTER
 
 
 def patterns(word: str) -> tuple[str, ...]:
-    """Return the names of the patterns that a word shows.
+    """Return the names of the patterns that a word shows, in the order of the list.
 
     >>> patterns("p53")
     ('digits', 'exactly two digits', 'letters, then digits')
@@ -47,12 +47,12 @@ def patterns(word: str) -> tuple[str, ...]:
 
 
 def name_of(key: int) -> str:
-    """Return the name of the pattern with this key; StopIteration if there is none."""
+    """Return the name of the pattern whose hashed name is this key; StopIteration if there is none."""
     return next(name for name, _ in PATTERNS if hash_name(name) == key)
 
 
 def with_published_features(seen: Observed) -> Observed:
-    """Return the tokens with the published features for every type, and no others; a pad keeps its word.
+    """Return the tokens with the published features for each type, and no others; a pad keeps its word.
 
     >>> from chaffinch import Document
     >>> seen = with_published_features(observe.observe([Document.make("IL-2")]))

@@ -65,7 +65,7 @@ class WordClusters:
     _rows: dict[str, int] = field(default_factory=dict, init=False, repr=False)
 
     def marks(self, doc: Document) -> NDArray[np.int16]:
-        """Return 1 + the cluster of each word (T, G), 0 for an unknown word."""
+        """Return 1 + the cluster of each word (T, G), G sizes of clusters, 0 for an unknown word."""
         if not self._rows:
             self._rows.update({word: row for row, word in enumerate(self.words)})
         rows = [self._rows.get(fold_word(word), -1) for word in doc.words()]
@@ -83,7 +83,7 @@ def fold_word(word: str) -> str:
 
 
 def learn(documents: Iterable[Document], config: Clusters | None = None) -> WordClusters:
-    """Learn clusters of the documents' words, at most one per word; DataError if no word is frequent enough.
+    """Return clusters of the documents' words that enough patients use; DataError if no word is frequent enough.
 
     >>> notes = [Document.make(f"The {a} was {b}.", id=a + b) for a in ("man", "boy") for b in ("ill", "well")]
     >>> clusters = learn(notes, Clusters(sizes=(4,), min_count=2))
@@ -115,7 +115,7 @@ class _Tokens:
 
 
 def _read(documents: Iterable[Document], window: int) -> _Tokens:
-    """Read all documents' folded words: their stream, with gaps of `window` at sentence ends, and patients per word."""
+    """Return all documents' folded words, their stream with `window` gaps at sentence ends, and patients per word."""
     numbers: dict[str, int] = {}
     patients: dict[str, int] = {}
     edge = np.full(window, -1, np.int64)
@@ -143,7 +143,7 @@ def _keep(tokens: _Tokens, config: Clusters) -> tuple[tuple[str, ...], Ints]:
 
 
 def neighbours(stream: Ints, V: int, window: int) -> Sparse:
-    """Count how often each context is within the window of each word: (V, C), C = 2 (V + 2), first the left side.
+    """Return how often each context is within the window of each word: (V, C), C = 2 (V + 2), first the left side.
 
     The stream has word numbers below V; V and V + 1 are contexts only. It begins and ends with `window` of the latter.
     """
@@ -189,7 +189,7 @@ def vectors(weights: Sparse, dimensions: int, rng: np.random.Generator) -> Rows:
 
 
 def kmeans(points: Rows, K: int, rng: np.random.Generator) -> Ints:
-    """Return the cluster of each point (V,), below K; an empty cluster is restarted at the point worst represented."""
+    """Return each point's cluster (V,), below K, by cosine k-means; an empty one restarts at the worst-fitted point."""
     from scipy.sparse import csr_matrix
 
     V = len(points)
@@ -214,7 +214,7 @@ def _unit(rows: NDArray[Any]) -> Rows:
 
 
 def _spread(points: Rows, K: int, rng: np.random.Generator) -> list[int]:
-    """Draw initial centres (k-means++): each new one in proportion to its distance from the nearest drawn so far."""
+    """Draw K initial centres (k-means++), as indices: each in proportion to its distance from the nearest before."""
     chosen = [int(rng.integers(len(points)))]
     distance = np.full(len(points), np.inf)
     while len(chosen) < K:

@@ -42,7 +42,7 @@ class Namer:
         return self._text[first:end] or "(edge)"
 
     def word(self, n: int, number: int, offset: int) -> tuple[str, str]:
-        """Return the name of feature `number` of token n's word, and the text that it shows; "at +1" is an offset."""
+        """Return (name of feature `number` of token n's word, the text it shows); `offset` is in the name: "at +1"."""
         from chaffinch.features._compiled import _words
 
         seen, text = self._seen, self._word(n)
@@ -70,7 +70,7 @@ class Namer:
         return f"pattern{where}: {PATTERN_NAMES[bit]}", ""
 
     def column(self, n: int, column: Column, offset: int) -> tuple[str, str]:
-        """Return the name of token n's feature in a column, and the text that it shows; "at +1" is an offset."""
+        """Return (name of token n's feature in a column, the text it shows, perhaps ""); `offset` is in the name."""
         where = f" at {offset:+d}" if offset else ""
         if column.kind in (observe.BIGRAM, observe.TRIGRAM):
             size = 2 if column.kind == observe.BIGRAM else 3

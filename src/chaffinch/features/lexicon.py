@@ -50,7 +50,7 @@ class Lexicon:
 
     @classmethod
     def make(cls, phrases: Mapping[str, Iterable[str]], *, fold_case: bool = True) -> Lexicon:
-        """Return a lexicon, phrases under two labels counted for the first; ConfigError: too short, too many labels.
+        """Return a lexicon; a phrase of two labels is the first's; ConfigError for short phrases or too many labels.
 
         White space inside a phrase becomes one space. Phrases of fewer than two characters raise ConfigError.
         """
@@ -60,7 +60,7 @@ class Lexicon:
         return cls(tuple(phrases), tuple(lists), fold_case)
 
     def find(self, text: str) -> list[tuple[int, int, int]]:
-        """Return start, end and label index of matches: on word boundaries, leftmost, longest, without overlaps."""
+        """Return (start, end, label index) of matches at word boundaries: leftmost, longest, without overlaps."""
         return [(start, end, label) for start, end, label in self._matches(text).tolist()]
 
     def marks(self, doc: Document) -> NDArray[np.int16]:
@@ -81,7 +81,7 @@ class Lexicon:
         return marks
 
     def find_phrases(self, text: str) -> set[int]:
-        """Return the numbers of all phrases that occur in a text, those inside longer ones included."""
+        """Return the numbers of all phrases that occur at word edges in a text, those inside longer ones included."""
         return set(self._hits(text)[:, 0].tolist())
 
     def _matches(self, text: str) -> Matches:
@@ -114,7 +114,7 @@ class _Automaton:
 
 
 def read_phrases(path: str | Path) -> list[str]:
-    """Read the phrases of a UTF-8 file, one per line, except blank and # lines; DataError if it cannot be read."""
+    """Return the phrases of a UTF-8 file, one per line, without blank and # lines; DataError if unreadable."""
     try:
         lines = Path(path).read_bytes().splitlines()
     except OSError as error:
@@ -132,7 +132,7 @@ def read_phrases(path: str | Path) -> list[str]:
 
 
 def _phrases(label: str, texts: Iterable[str], fold_case: bool) -> tuple[str, ...]:
-    """Return one list's phrases, folded, sorted, each once; ConfigError for a single string or too short phrases."""
+    """Return a label's phrases, folded, sorted, each once; ConfigError for a single string or too short phrases."""
     if isinstance(texts, str):
         raise ConfigError(f"the phrases of {label!r} are one string; give a list of strings")
     phrases = [" ".join(phrase.split()) for phrase in texts]
@@ -164,7 +164,7 @@ def _fold(text: str, fold_case: bool) -> str:
 
 
 def _inside_words(text: str) -> NDArray[np.bool_]:
-    """Mark the offsets (N + 1,) at which a cut would separate two letters or digits."""
+    """Return a mask (N + 1,) of the offsets at which a cut would separate two letters or digits."""
     alphanumeric = _alphanumeric()[np.frombuffer(text.encode("utf-32-le"), np.uint32)]
     inside = np.zeros(len(text) + 1, np.bool_)
     np.logical_and(alphanumeric[:-1], alphanumeric[1:], out=inside[1:-1])

@@ -149,15 +149,15 @@ def ngrams(seen: Observed) -> list[Column]:
 
 
 def always(seen: Observed) -> Column:
-    """Return a column with one feature that every token has: its weights are those of tags and pairs themselves."""
+    """Return a column with one feature that every token but the pads has, so that tags themselves get weights."""
     return Column(ALWAYS, (seen.types > 0).astype(np.uint64))
 
 
 def contexts(seen: Observed, stops: Keys) -> list[Column]:
-    """Return columns of bigrams and trigrams, of head words if there are stops, and of headers if any line has one.
+    """Return columns of bigrams, trigrams, heads of runs if there are stops, headers of lines if there are any.
 
-    A run ends before a folded word of `stops` (sorted) and before a token without letter or digit. Without stops there
-    are no runs.
+    A run ends before a folded word of `stops` (sorted) and before a token without letter or digit; its head is its last
+    word. Without stops there are no runs.
     """
     from chaffinch.features._compiled import _context
 
@@ -183,7 +183,7 @@ def stop_words(
     least: int = 10,
     share: float = 0.97,
 ) -> Keys:
-    """Return the folded words, sorted, seen at least `least` times and outside of spans in at least `share` of them.
+    """Return folded words, sorted, seen `least` times and by `floor` patients, in `share` of uses outside of spans.
 
     `inside` (N,) marks the tokens in a span; `patients` (D,) numbers the patient of each document, and `floor` of them
     must have used a word.
@@ -201,7 +201,7 @@ def stop_words(
 
 
 def elsewhere(seen: Observed, states: Places, K: int) -> list[Column]:
-    """Return columns of a first reading: each token's state, and those of the same word or word pair in its document.
+    """Return columns of each token's state in a first reading, and those of its word and word pairs elsewhere in it.
 
     `states` (N,) are those of the first reading, below K; 0 is outside.
     """
@@ -228,7 +228,7 @@ def elsewhere(seen: Observed, states: Places, K: int) -> list[Column]:
 
 
 def marks(seen: Observed, kind: int, values: Sequence[NDArray[np.int64]]) -> Column:
-    """Return a column of numbers, one array per document; 0 is no feature."""
+    """Return a column of numbers as keys, from one array per document; 0 is no feature."""
     return Column(kind, seen.spread(values).astype(np.uint64))
 
 

@@ -57,7 +57,7 @@ class Symbols:
         )
 
     def __call__(self, seen: Observed) -> Ints:
-        """Return (M, F) symbol numbers of all tokens, one column per kind, sentence after sentence."""
+        """Return (M, F) symbol numbers of all tokens, one column per kind, sentence after sentence; 0 if unknown."""
         by_type = _type_keys(seen)
         types = seen.types[seen.places]
         out = np.zeros((len(types), len(KINDS)), np.int64)
@@ -94,7 +94,7 @@ class Symbols:
         strings: Mapping[str, tuple[str, ...]],
         classes: WordClasses = "seven",
     ) -> Symbols:
-        """Return the symbols of a model file."""
+        """Return the symbols that a model file's `arrays` and `strings` hold; `pack` names the language."""
         keys = tuple(arrays[f"symbols{kind}"] for kind in range(len(KINDS)))
         words, names, order = (strings[f"symbols.{name}"] for name in ("words", "signatures", "order"))
         pack_files = {name: texts for name, texts in strings.items() if name.startswith("pack.")}
@@ -112,7 +112,7 @@ def learn(
     names_hidden: frozenset[str] = frozenset(),
     classes: WordClasses = "seven",
 ) -> Symbols:
-    """Learn the symbols frequent enough in tokens and patients; types mostly `hidden` are left out.
+    """Return the symbols frequent enough in tokens and patients; words mostly in `hidden` tokens are left out.
 
     They are seen `min_count` times, by `min_groups` different patients; `patients` (D,) numbers those of documents.
 
@@ -139,7 +139,7 @@ def learn(
 
 
 def _signatures(seen: Observed, pack: Pack, classes: WordClasses) -> tuple[str, ...]:
-    """Return signatures seen `TIMES` times, rarer ones counted as what they back off to, and all bare categories."""
+    """Return, sorted, signatures seen `TIMES` times, rarer ones counted as shorter ones, and all bare categories."""
     types = seen.types[seen.places].astype(np.int64)
     combined, counts = np.unique(types * 4 + flags(seen, pack), return_counts=True)
     waiting: dict[str, int] = {}
@@ -173,7 +173,7 @@ def flags(seen: Observed, pack: Pack) -> Ints:
 
 @cache
 def _fold_keys(words: frozenset[str]) -> Keys:
-    """Return the keys of words in lower case."""
+    """Return the keys of words in lower case, digits as 0, in no certain order."""
     return observe.observe([Document.make("\n".join(sorted(words)))]).folded[1:]
 
 
@@ -212,7 +212,7 @@ def _find(known: Keys, keys: Keys) -> Ints:
 
 
 def _types_of(by_type: Keys, known: Keys) -> Ints:
-    """Return the type of each known word."""
+    """Return the number of the type of each known key, which must be among the keys `by_type`."""
     order = np.argsort(by_type, kind="stable")
     return np.asarray(order[np.searchsorted(by_type[order], known)])
 

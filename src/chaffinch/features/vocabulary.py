@@ -22,7 +22,7 @@ RARE_TIMES = 3  # how often these must be seen at least; lower makes far more we
 
 
 def offsets() -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """Return the lowest offset at which a kind of feature is used (KINDS,), and the number of offsets (KINDS,).
+    """Return (lowest offset at which a kind of feature is used, number of offsets), two arrays (KINDS,).
 
     Words from two before to two after, n-grams that touch this window, word classes and all marks from one before to
     one after, affixes, grams and heads at the token alone: the published windows.
@@ -91,12 +91,12 @@ class Vocabulary:
         return int(self.rows[-1])
 
     def union(self, other: Vocabulary) -> Vocabulary:
-        """Return a vocabulary of these features, then those of the other that are new."""
+        """Return a vocabulary of these features, then those of the other that are new, in order."""
         new = self.find(other.keys) < 0
         return Vocabulary(np.concatenate([self.keys, other.keys[new]]), np.concatenate([self.kinds, other.kinds[new]]))
 
     def find(self, keys: Keys) -> Places:
-        """Return the number of each key's feature, or -1."""
+        """Return the number of each key's feature, or -1 if it is unknown."""
         from chaffinch.features._compiled import _keys
 
         out = np.empty(len(keys), np.int32)
@@ -104,7 +104,7 @@ class Vocabulary:
         return out
 
     def view(self, seen: Observed, columns: Sequence[Column]) -> SparseInput:
-        """Return the observations as numbers of weight rows; unknown features are left out."""
+        """Return tokens and columns as numbers of weight rows, for the kernels; unknown features are left out."""
         features = self.find(seen.keys)
         known = features >= 0
         lists = np.concatenate([[0], np.cumsum(known)])[seen.lists].astype(np.int32)
@@ -135,7 +135,7 @@ def learn(
     cutoff: int = 1,
     floor: int = 1,
 ) -> Vocabulary:
-    """Learn the features seen `cutoff` times by `floor` patients; n-grams, heads and headers `RARE_TIMES` at least.
+    """Return the features seen `cutoff` times by `floor` patients; n-grams, heads, headers `RARE_TIMES` at least.
 
     `patients` (D,) numbers the documents' patients. Features made of letters of a `hidden` token (N,) are not counted.
     """
@@ -185,7 +185,7 @@ def _shows_hidden(seen: Observed, column: Column, hidden: NDArray[np.bool_]) -> 
 
 
 def _count_features(F: int, features: Places, lists: Places, types: Places, owner: Places) -> NDArray[np.int32]:
-    """Return (F, 2) how often each feature was seen, and by how many patients."""
+    """Return (F, 2) how often each feature was seen, and by how many patients (owner); owner -1 does not count."""
     from chaffinch.features._compiled import _keys
 
     out = np.zeros((F, 2), np.int32)

@@ -35,7 +35,7 @@ class WordListFeature:
         return f"WordListFeature({self.language!r}, {len(self.hidden)} words hidden)"
 
     def marks(self, docs: Sequence[Document]) -> list[NDArray[np.int64]]:
-        """Return the number of each token's profile (T,), of every document; 0 for words without letters."""
+        """Return each token's profile as a number, an array (T,) per document; 0 without letters; or ConfigError."""
         if len(self._numbers) > _REMEMBERED:
             self._numbers = {}
         pack, numbers = languages.pack(self.language, self.hidden), self._numbers
@@ -50,12 +50,12 @@ class WordListFeature:
         return out
 
     def profile(self, word: str) -> str:
-        """Return the profile of a word: how it is written, and which lists have it."""
+        """Return the profile of a word: letter case, lists that have it ("Title last-hi"); ConfigError for no pack."""
         return word_profile(word, languages.pack(self.language, self.hidden))
 
 
 def word_profile(word: str, pack: Pack) -> str:
-    """Return how a word is written and the lists where its rate is high; else "listed", or "new" if no list has it.
+    """Return a word's letter case and the lists where its rate is high, else "listed", or "new" if in no list.
 
     A compound that is in no list gets the lists of its parts.
 
@@ -72,7 +72,7 @@ def word_profile(word: str, pack: Pack) -> str:
 
 
 def _lists(word: str, pack: Pack) -> list[str]:
-    """Return "common" if it is, and "NAME-hi" of lists where the folded word's rate is high, else "listed" or "new"."""
+    """Return "common" if the folded word is, and "NAME-hi" of lists with a high rate; without, "listed" or "new"."""
     rates = {name: pack.lexica[name].get(word, "") for name in LEXICA}
     high = [f"{name}-hi" for name, rate in rates.items() if rate == "hi"]
     common = ["common"] if word in pack.common else []

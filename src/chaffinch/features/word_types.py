@@ -47,7 +47,9 @@ _MUC = tuple(
 
 
 def with_features(seen: Observed, features: WordSet, pack: Pack) -> Observed:
-    """Return the tokens with the features of a set for every type, and those of an unknown word of its kind.
+    """Return the tokens with a set's features and an unknown word's; of their own only the word, or all but grams.
+
+    All but grams are kept for the sets "spelling" and "rich". The pad keeps its word alone.
 
     >>> from chaffinch import Document
     >>> seen = observe.observe([Document.make("Penn left IBM in 1990.")])
@@ -79,19 +81,19 @@ def words_of(seen: Observed) -> list[str]:
 
 
 def capitalisation(word: str) -> tuple[str, ...]:
-    """Return those of AllCaps and InitialCap that fit a word."""
+    """Return those of ("AllCaps", "InitialCap") that fit a word, in this order."""
     return ("AllCaps",) * word.isupper() + ("InitialCap",) * word[:1].isupper()
 
 
 def shape(word: str) -> tuple[str, ...]:
-    """Return XX, Xx or xx; nothing for a word without letters."""
+    """Return ("XX",) for a word in capitals, ("Xx",) if it begins with one, else ("xx",); () without letters."""
     if not any(sign.isalpha() for sign in word):
         return ()
     return ("XX" if word.isupper() else "Xx" if word[:1].isupper() else "xx",)
 
 
 def muc(word: str) -> tuple[str, ...]:
-    """Return those of the thirteen MUC features that fit: at most one of digits and one of capitals.
+    """Return which of the thirteen MUC features fit: of those on digits the first, of those on capitals the first.
 
     >>> muc("N.Y."), muc("1990s"), muc("10,000"), muc("penn")
     (('CapPeriods',), ('YearDecade',), ('ContainsDigitAndComma',), ())
@@ -111,11 +113,11 @@ _SETS: dict[WordSet, Callable[[str], tuple[str, ...]]] = {
 
 
 def _feature_names(word: str, features: WordSet, pack: Pack) -> tuple[str, ...]:
-    """Return the names of a word's features in a set."""
+    """Return the names of a word's features in a named set; "rich" is muc and the signature's parts."""
     return muc(word) + signature_parts(word, pack) if features == "rich" else _SETS[features](word)
 
 
 @lru_cache(maxsize=100_000)
 def hash_name(name: str) -> int:
-    """Return a 64-bit hash of a name."""
+    """Return a 64-bit hash of a name, the same in every process."""
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")

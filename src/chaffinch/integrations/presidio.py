@@ -32,7 +32,10 @@ class ChaffinchRecognizer(EntityRecognizer):  # type: ignore[misc]  # Presidio h
         native: bool = False,
         language: str = "en",
     ) -> None:
-        """Make a recogniser of a model, a model file, None (rules alone), or a detector that was built before."""
+        """Make a recogniser of a model (name, file, None: rules alone), or of a detector; ConfigError, ModelError.
+
+        `recall` sets the detector's threshold; with `native`, types are ours and not Presidio's.
+        """
         self._find = find or detector(model, recall=recall)
         self._native = native
         super().__init__(
@@ -43,7 +46,7 @@ class ChaffinchRecognizer(EntityRecognizer):  # type: ignore[misc]  # Presidio h
         """Do nothing: the detector was loaded when the recogniser was made."""
 
     def analyze(self, text: str, entities: list[str], nlp_artifacts: Any = None) -> list[RecognizerResult]:
-        """Return the identifiers found in a text, only those of the given types unless the list is empty."""
+        """Return the identifiers found in a text, in order, only those of the given types unless the list is empty."""
         (doc,) = self._find([Document.make(text, id="text")])
         results = []
         for span in doc.layer(self._find.layer):

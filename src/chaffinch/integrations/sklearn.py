@@ -36,7 +36,7 @@ class SequenceTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.config = config
 
     def fit(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[str]], groups: Any = None) -> SequenceTagger:
-        """Train on sentences and tags, `groups` as patients; return self; DataError if the lengths differ."""
+        """Train on sentences and tags, `groups` as patients; set `tagger_`, `classes_`; return self; or DataError."""
         if y is None:
             raise DataError("y is None, and a tagger learns from tags; give one list of tags for each sentence")
         sentences, tags = list(X), list(y)
@@ -57,13 +57,13 @@ class SequenceTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return self
 
     def predict(self, X: Sequence[Sequence[str]]) -> list[list[str]]:
-        """Return a tag per word and sentence; NotFittedError before `fit`, DataError if X has no lists of words."""
+        """Return a tag per word and sentence; NotFittedError before `fit`, DataError if X is no lists of words."""
         check_is_fitted(self)
         tagger = self.tagger_
         return [encode(doc.layer(tagger.layer), doc.tokens) for doc in tagger.annotate(_documents(list(X)))]
 
     def predict_marginals(self, X: Sequence[Sequence[str]]) -> list[list[dict[str, float]]]:
-        """Return the chances of "O" and each label per word and sentence; NotFittedError if not fitted."""
+        """Return {"O" or label: chance} per word and sentence; NotFittedError if not fitted, or DataError."""
         check_is_fitted(self)
         tagger = self.tagger_
         found = [doc.soft[tagger.layer] for doc in tagger.posteriors(_documents(list(X)), name=tagger.layer)]
@@ -72,7 +72,7 @@ class SequenceTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         ]
 
     def score(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[str]]) -> float:
-        """Return the share of words with the right tag, 0 without words; ValueError if X and y differ in length."""
+        """Return the share of words with the right tag, 0 without any; ValueError if X and y differ in lengths."""
         pairs = [
             (ours, theirs)
             for row, gold in zip(self.predict(X), y, strict=True)
@@ -81,7 +81,7 @@ class SequenceTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return sum(ours == theirs for ours, theirs in pairs) / max(len(pairs), 1)
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn asks of an estimator: X is no table of numbers."""
+        """Return scikit-learn's description of the estimator: X holds strings, no table; y is required."""
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True
@@ -90,7 +90,7 @@ class SequenceTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
 
 def _is_list_of_words(value: object) -> bool:
-    """Tell whether a value is iterable, is no string itself, and has strings alone, none of them empty."""
+    """Tell whether a value is an iterable, but no string, of strings that are not empty."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         return False
     return all(isinstance(word, str) and word for word in value)

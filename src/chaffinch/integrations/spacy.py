@@ -57,7 +57,7 @@ class SpanComponent:
         return list(docs)
 
     def _annotate(self, notes: Sequence[Document]) -> Iterable[Document]:
-        """Return documents with the model's layer; a Tagger adds calibrated confidence."""
+        """Return copies of the documents with the model's layer; a Tagger adds calibrated confidence."""
         if isinstance(self.model, Tagger):
             return self.model.annotate(notes, confidence=True)
         annotated: Iterable[Document] = self.model.annotate(notes)
@@ -77,7 +77,7 @@ class SpanComponent:
 
 
 def _without_overlaps(spans: Sequence[Any]) -> list[Any]:
-    """Return spans that share no token; the earlier and longer stays."""
+    """Return spans that share no token, sorted; of overlapping ones the earlier, else the longer stays."""
     kept: list[Any] = []
     for span in sorted(spans, key=lambda each: (each.start, -each.end)):
         if not kept or span.start >= kept[-1].end:
@@ -99,7 +99,7 @@ def make_deid(
     spans_key: str,
     set_ents: bool,
 ) -> SpanComponent:
-    """Return the component that finds identifiers; `model` is a file, a packaged model, or None for rules alone."""
+    """Return the component that finds identifiers by a model's name or file, None: rules; ConfigError, ModelError."""
     find = detector(model, recall=recall, fast=fast)
     return SpanComponent(find, find.layer, spans_key, set_ents)
 
@@ -114,7 +114,7 @@ def make_tagger(
     spans_key: str,
     set_ents: bool,
 ) -> SpanComponent:
-    """Return the component of a tagger's file or packaged model; raise ConfigError if the model tags nothing."""
+    """Return the component of a model file or packaged model that tags; ConfigError for other kinds; ModelError."""
     tagger = load(model)
     if not isinstance(tagger, Tagger | WeakTagger | HybridDetector):
         raise ConfigError("the model of this component tags nothing; give a file that `chaffinch train` wrote")

@@ -48,7 +48,7 @@ class ExtractRelations:
 
 
 def annotate_documents(documents: Iterable[Document], step: AnnotationStep, workers: int) -> Iterator[Document]:
-    """Yield the documents with what the step adds, in order, worked on by `workers` processes; 1 is this process."""
+    """Yield the documents with what the step adds, in order, by `workers` processes; ChaffinchError if one dies."""
     parts = batches(documents, _BATCH_TOKENS)
     if workers == 1:
         annotate = step.build()

@@ -50,7 +50,7 @@ class Origin(msgspec.Struct, frozen=True, array_like=True):
     group: str | None
 
     def __repr__(self) -> str:
-        """Return the name only: the id and the patient are private."""
+        """Return the name of the class only: id and patient are private."""
         return "Origin()"
 
 
@@ -108,7 +108,7 @@ class Gathered:
     """
 
     def __init__(self, job: ReleaseJob, folder: Path | None = None) -> None:
-        """Read the units; raise ConfigError if the policy needs patients and notes have none, or must have none."""
+        """Read the units if they go by patient; ConfigError if notes lack patients they need, or must have none."""
         self._job, self.codec = job, UnitCodec.of(job)
         self._stack = ExitStack()
         self._origins = self._stack.enter_context(SealedRecords(folder))

@@ -281,7 +281,7 @@ class _KeepEffect:
     names: set[str] = field(default_factory=set, repr=False)
 
     def see(self, doc: Document) -> None:
-        """Collect the names of the note's fields, and show its value to the kept field."""
+        """Collect the names of the note's fields; let the kept field judge its value; ConfigError for an identifier."""
         self.names |= doc.meta.keys()
         self.kept.see(doc)
 

@@ -84,7 +84,7 @@ def run_release(
     workers: int = 1,
     tick: Tick = lambda _: None,
 ) -> dict[str, Any]:
-    """Release an input, and return the manifest; finished work survives Ctrl-C, a full disk and kill -9.
+    """Release an input, and return the manifest; finished work survives Ctrl-C (Interrupted), full disk and kill -9.
 
     Raise Interrupted on Ctrl-C. With `resume`, an earlier run of the same job is finished; its output is the same, byte
     for byte, as that of an uninterrupted run, and for any number of `workers` (processes). With `overwrite`, the output
@@ -134,7 +134,7 @@ def _run_with_ledger(
 
 
 def _check_taken(job: ReleaseJob, ledger: Ledger, *, overwrite: bool) -> None:
-    """Raise an error if an output path is taken; then delete the ledger that was just made."""
+    """If an output path is taken, delete the ledger that was just made, and raise an error."""
     try:
         _check_targets(job, overwrite=overwrite)
     except ChaffinchError:
@@ -262,7 +262,7 @@ def _process_job(
 
 
 def reject_bad_id(result: Released | Withheld, job: ReleaseJob, seen: set[str]) -> Released | Withheld:
-    """Return the result, or `Withheld` if each document becomes a file and its id cannot name a new file.
+    """Return the result, or `Withheld` if documents are files and its id names no new one; add the id to `seen`.
 
     `seen` has the ids of earlier documents; this one is added.
     """

@@ -151,7 +151,7 @@ class BatchWork:
 
 
 def load_work(spec: WorkSpec, keys: Keys) -> BatchWork:
-    """Return what processes batches, its detector loaded once per process; ConfigError if key and salt disagree."""
+    """Return release, detector (loaded once) and seal for batches; ConfigError if secret, key or salt do not fit."""
     if bool(spec.salt) != (keys.vault is not None):
         raise ConfigError("a job with a vault needs the key of the vault, and one without needs none")
     seal = None if keys.vault is None else Seal.new(keys.vault, bytes.fromhex(spec.salt))

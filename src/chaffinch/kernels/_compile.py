@@ -33,7 +33,7 @@ OPTIONS = {"error_model": "numpy", "_nrt": False, "nogil": True}
 
 
 def cache_folder() -> Path | None:
-    """Return the cache folder of compiled kernels, made with mode 0700; None if no private folder can be made.
+    """Return the cache folder of compiled kernels, made with mode 0700; None unless it is private and writable.
 
     Its name is a digest of the kernels' sources, so that an upgrade never loads old machine code.
     """
@@ -55,7 +55,7 @@ def cache_folder() -> Path | None:
 
 
 def helper(flags: frozenset[str] = CONTRACT) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator that compiles a function which only kernels call; nothing of it is cached on disk."""
+    """Return a decorator that compiles a function for calls from kernels only, with fast-math flags, not cached."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         """Compile the function with numba, for calls from other kernels; without a cache on disk."""
@@ -66,7 +66,7 @@ def helper(flags: frozenset[str] = CONTRACT) -> Callable[[Callable[P, R]], Calla
 
 
 def kernel(flags: frozenset[str] = CONTRACT) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator that compiles a function for calls from Python, at its first call, cached on disk."""
+    """Return a decorator that compiles a function, with these fast-math flags, at its first call; cached on disk."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         """Compile the function with numba, cached on disk in the project's cache folder if there is one."""
@@ -88,7 +88,7 @@ def _digest() -> str:
 
 
 def _announce(folder: Path | None) -> None:
-    """Log a warning that kernels are about to be compiled if the cache folder has none."""
+    """Log a warning that kernels are about to be compiled, unless the folder has some or compilation is off."""
     if not numba.config.DISABLE_JIT and (folder is None or next(folder.rglob("*.nbi"), None) is None):
         outcome = "kept for the next run" if folder else "not kept: no private cache folder could be made"
         log.warning("compiling kernels, once, for some seconds (%s)", outcome)

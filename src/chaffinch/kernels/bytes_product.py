@@ -61,7 +61,7 @@ class ByteMatrix:
 
 
 def pack(matrix: SignedBytes, scales: Floats32, bias: Floats32, *, panels: bool | None = None) -> ByteMatrix:
-    """Return a matrix (K, M) of bytes laid out for products, by default as this processor multiplies fastest."""
+    """Return bytes (K, M), scales and bias (M,) laid out for products, `panels` or what suits this processor best."""
     K, M = matrix.shape
     weights = (matrix.sum(axis=0, dtype=np.int64) * scales.astype(np.float64)).astype(np.float32)
     if not (has_byte_products() if panels is None else panels):
@@ -75,7 +75,7 @@ def pack(matrix: SignedBytes, scales: Floats32, bias: Floats32, *, panels: bool 
 
 
 def to_bytes(x: Floats32) -> ByteRows:
-    """Return rows (n, K) as bytes with the step and least value of each; the least becomes 0, the largest 255.
+    """Return float rows (n, K) as bytes, with the step and least value of each; the least becomes 0, the largest 255.
 
     >>> rows = to_bytes(np.array([[0.0, 51.0, 255.0]], np.float32))
     >>> rows.values[0, :3].tolist(), rows.steps.tolist(), rows.lows.tolist()
@@ -110,7 +110,7 @@ def multiply(rows: ByteRows, matrix: ByteMatrix) -> Ints32:
 
 
 def apply(rows: ByteRows, matrix: ByteMatrix) -> Floats32:
-    """Return (n, M) float32 x W + b, read off the integer products of quantised rows and matrix."""
+    """Return x W + b, float32 (n, M), for quantised rows x and matrix W; the products are exact integer sums."""
     from chaffinch.kernels._linear import _byte_rows
 
     out = np.empty((len(rows), matrix.shape[1]), np.float32)
@@ -120,7 +120,7 @@ def apply(rows: ByteRows, matrix: ByteMatrix) -> Floats32:
 
 
 def apply_gelu(rows: ByteRows, matrix: ByteMatrix) -> ByteRows:
-    """Return gelu(x W + b) (n, M) as bytes; gelu by its formula in tanh."""
+    """Return gelu(x W + b) (n, M) as rows of bytes for quantised rows and matrix; gelu by its formula in tanh."""
     from chaffinch.kernels._linear import _byte_rows
 
     sums, scratch = multiply(rows, matrix), np.empty(matrix.shape[1], np.float32)
@@ -150,7 +150,7 @@ def exponentiate(x: Floats32) -> Floats32:
 
 @cache
 def has_byte_products() -> bool:
-    """Return whether this processor has the byte instructions, and kernels are compiled for it and for no other."""
+    """Return whether this processor has the byte instructions, and kernels are compiled for it without overrides."""
     import numba
 
     settings = numba.config

@@ -11,7 +11,7 @@ from chaffinch.kernels.lattice import Active, Floats, Ints
 
 
 def add_rows(active: Active, rows: Ints, table: Floats, out: Floats) -> None:
-    """Add to each cell (M,) the entry of the table (V, Z) in its token's row and its state's column.
+    """Add to each cell of out (M,) the entry of the table (V, Z) in its token's row (`rows`, (N,)) and state's column.
 
     >>> out = np.zeros(3)
     >>> add_rows(Active.of([[0, 2], [1]]), np.array([1, 0]), np.array([[0., 1., 2.], [3., 4., 5.]]), out)
@@ -26,7 +26,7 @@ def add_rows(active: Active, rows: Ints, table: Floats, out: Floats) -> None:
 
 
 def sum_rows(active: Active, rows: Ints, weights: Floats, out: Floats) -> None:
-    """Add the weight of each cell (M,) to the entry of the table (V, Z) in its token's row and its state's column.
+    """Add each cell's weight (M,) to the entry of out (V, Z) in its token's row (`rows`, (N,)) and state's column.
 
     >>> out = np.zeros((2, 3))
     >>> sum_rows(Active.of([[0, 2], [1]]), np.array([1, 0]), np.array([.5, .25, 1.]), out)

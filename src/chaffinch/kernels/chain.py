@@ -17,11 +17,17 @@ from chaffinch.kernels.lattice import Batch, Floats, Ints, Lattice, Posterior, T
 
 
 @overload
-def forward_backward(lattice: Lattice, *, pairs: bool = True) -> Posterior[float]: ...
+def forward_backward(lattice: Lattice, *, pairs: bool = True) -> Posterior[float]:
+    """Return the posterior of one lattice, log Z a float."""
+
+
 @overload
-def forward_backward(lattice: Batch, *, pairs: bool = True) -> Posterior[Floats]: ...
+def forward_backward(lattice: Batch, *, pairs: bool = True) -> Posterior[Floats]:
+    """Return the posterior of a batch, log Z an array (B,)."""
+
+
 def forward_backward(lattice: Lattice | Batch, *, pairs: bool = True) -> Posterior[float] | Posterior[Floats]:
-    """Return log Z, state marginals, and pair marginals summed over positions; InfeasibleError without a path.
+    """Return log Z, state marginals, and pair marginals summed over all positions; InfeasibleError without a path.
 
     State marginals have the shape of `emit`; a lattice without any possible path raises `InfeasibleError`. With
     `pairs=False`, which saves a third of the time, pair marginals have the shape (0, 0).
@@ -47,9 +53,15 @@ def forward_backward(lattice: Lattice | Batch, *, pairs: bool = True) -> Posteri
 
 
 @overload
-def log_partition(lattice: Lattice) -> float: ...
+def log_partition(lattice: Lattice) -> float:
+    """Return log Z of one lattice."""
+
+
 @overload
-def log_partition(lattice: Batch) -> Floats: ...
+def log_partition(lattice: Batch) -> Floats:
+    """Return log Z (B,) of a batch."""
+
+
 def log_partition(lattice: Lattice | Batch) -> float | Floats:
     """Return log Z alone: a float, or (B,) for a batch; InfeasibleError if no path is possible.
 
@@ -66,7 +78,7 @@ def log_partition(lattice: Lattice | Batch) -> float | Floats:
 
 
 def pair_marginals(lattice: Lattice | Batch) -> Floats:
-    """Return the pair marginals of every step: (T-1, K, K), or (N, K, K) for a batch, entry n leading into token n.
+    """Return pair marginals of every step, (T-1, K, K), or (N, K, K) for a batch, at second tokens; InfeasibleError.
 
     >>> pair_marginals(Lattice(np.zeros(2), np.zeros((2, 2)), np.zeros((2, 2)), np.zeros(2))).tolist()
     [[[0.25, 0.25], [0.25, 0.25]]]
@@ -81,11 +93,17 @@ def pair_marginals(lattice: Lattice | Batch) -> Floats:
 
 
 @overload
-def group(lattice: Lattice, tags: Ints, *, pairs: bool = True) -> TagPosterior[float]: ...
+def group(lattice: Lattice, tags: Ints, *, pairs: bool = True) -> TagPosterior[float]:
+    """Return the posterior of one lattice by tag, log Z a float."""
+
+
 @overload
-def group(lattice: Batch, tags: Ints, *, pairs: bool = True) -> TagPosterior[Floats]: ...
+def group(lattice: Batch, tags: Ints, *, pairs: bool = True) -> TagPosterior[Floats]:
+    """Return the posterior of a batch by tag, log Z an array (B,)."""
+
+
 def group(lattice: Lattice | Batch, tags: Ints, *, pairs: bool = True) -> TagPosterior[float] | TagPosterior[Floats]:
-    """Return the posterior with states summed by tag, `tags` (K,) from 0 to S-1; DataError if those do not fit.
+    """Return the posterior with states summed by tag, `tags` (K,) from 0 to S-1; DataError, or InfeasibleError.
 
     It is fastest if the states of a tag are consecutive. With `pairs=False`, which saves most of the time, pairs have
     the shape (0, 0, 0).
@@ -121,11 +139,19 @@ def group(lattice: Lattice | Batch, tags: Ints, *, pairs: bool = True) -> TagPos
 
 
 @overload
-def project(lattice: Lattice, tags: Ints) -> Lattice: ...
+def project(lattice: Lattice, tags: Ints) -> Lattice:
+    """Return the nearest chain over tags as a lattice."""
+
+
 @overload
-def project(lattice: Batch, tags: Ints) -> Batch: ...
+def project(lattice: Batch, tags: Ints) -> Batch:
+    """Return the nearest chain over tags as a batch."""
+
+
 def project(lattice: Lattice | Batch, tags: Ints) -> Lattice | Batch:
-    """Return the Markov chain over tags that is nearest to the posterior in KL: a lattice of S states and log Z 0.
+    """Return the Markov chain over tags nearest to the posterior in KL: a lattice of S states, log Z 0; or an error.
+
+    DataError if the tags do not fit the states, InfeasibleError if no path is possible.
 
     It has the posterior's tag marginals and tag-pair marginals; a tag impossible at a position has `-inf` there.
 

@@ -34,7 +34,7 @@ class Clique:
     pairwise: Floats  # (C, C) symmetric; or (m, m, C, C) with pairwise[o, p, a, b] = pairwise[p, o, b, a]
 
     def __post_init__(self) -> None:
-        """Check shapes and symmetry of the potentials; raise DataError, or InfeasibleError if a node has no label."""
+        """Convert potentials to float64; DataError for shape or asymmetry, InfeasibleError for a node with no label."""
         for name in ("unary", "pairwise"):
             object.__setattr__(self, name, _potentials(name, getattr(self, name)))
         if self.unary.ndim != 2 or 0 in self.unary.shape:
@@ -57,7 +57,7 @@ class Clique:
         return full
 
     def score(self, labels: Ints) -> float:
-        """Return the score of one labelling (m,): its unary parts and pairs."""
+        """Return the score of one labelling (m,): unary scores, and pairwise ones divided by m - 1."""
         return float(_scores(self, np.asarray(labels)[None])[0])
 
 
@@ -80,7 +80,7 @@ class Labelling:
 
 
 def beliefs(clique: Clique) -> Beliefs:
-    """Return the marginals (m, C): exact, by enumeration or label counts, if affordable, else by mean field.
+    """Return label marginals (m, C), exact if affordable, else by mean field; InfeasibleError if nothing is possible.
 
     >>> beliefs(Clique(np.zeros((2, 2)), np.array([[0., -np.inf], [-np.inf, 0.]]))).labels.tolist()
     [[0.5, 0.5], [0.5, 0.5]]
@@ -98,7 +98,7 @@ def beliefs(clique: Clique) -> Beliefs:
 
 
 def best_labels(clique: Clique) -> Labelling:
-    """Return the best joint labelling (m,): exact if affordable, else mean field and then single improving changes.
+    """Return the best labelling (m,), exact if affordable, else climbed to from mean field; or InfeasibleError.
 
     >>> sure, unsure = [0., 5.], [0., -1.]
     >>> best_labels(Clique(np.array([sure, unsure]), 4 * np.eye(2))).labels.tolist()
@@ -115,7 +115,7 @@ def best_labels(clique: Clique) -> Labelling:
 
 
 def loopy_beliefs(clique: Clique, *, damping: float = 0.5, rounds: int = 50) -> Beliefs:
-    """Return marginals (m, C) and Bethe log_z by damped loopy propagation; ConfigError for unfit settings.
+    """Return marginals (m, C) and Bethe log_z by damped loopy propagation; ConfigError, or InfeasibleError.
 
     >>> clique = Clique(np.array([[0., 1.], [0., 0.]]), np.eye(2))
     >>> bool(np.allclose(loopy_beliefs(clique).labels, beliefs(clique).labels))
@@ -142,7 +142,7 @@ def loopy_beliefs(clique: Clique, *, damping: float = 0.5, rounds: int = 50) -> 
 
 
 def _cavity(clique: Clique, messages: Floats) -> Floats:
-    """Return (m, m, C) cavity sums [o, p]: the unary part of o plus messages to o from all occurrences except p.
+    """Return (m, m, C) sums [o, p]: the unary scores of o plus messages to o from all occurrences except p.
 
     They are summed from both ends, because subtracting a message of -inf again would give NaN.
     """
@@ -160,7 +160,7 @@ def _feasible(log_value: float) -> float:
 
 
 def _symmetric(pairwise: Floats) -> bool:
-    """Tell whether pairwise potentials are the same from either side; those of an occurrence with itself not asked."""
+    """Tell whether pairwise potentials are the same from either side; those of an occurrence with itself may differ."""
     if pairwise.ndim == 2:
         return np.array_equal(pairwise, pairwise.T)
     off = ~np.eye(len(pairwise), dtype=np.bool_)
@@ -188,7 +188,7 @@ def _scores(clique: Clique, labellings: Ints) -> Floats:
 
 
 def _count_scores(clique: Clique, counts: Ints) -> Floats:
-    """Return the pairwise part of the score as a function of how often each label occurs: counts (C, ...)."""
+    """Return the pairwise part of scores, an array (...), from how often each label occurs, counts (C, ...)."""
     m, C = clique.unary.shape
     total = np.zeros(counts.shape[1:])
     for a, b in itertools.combinations_with_replacement(range(C), 2):
@@ -220,21 +220,21 @@ def is_exact(m: int, C: int) -> bool:
 
 
 def _count_beliefs(clique: Clique) -> Beliefs:
-    """Return the exact log partition and marginals of a clique with shared potentials, by label counts."""
+    """Return exact log Z and marginals of a clique with shared potentials, by label counts; or InfeasibleError."""
     cells = CountCells.of(*clique.unary.shape)
     log_z, labels = sum_by_counts(clique.unary, _count_scores(clique, cells.counts), cells)
     return Beliefs(_feasible(log_z), labels, exact=True)
 
 
 def _count_labels(clique: Clique) -> Labelling:
-    """Return the exact best labelling of a clique with shared potentials, by label counts."""
+    """Return the exact best labelling of a clique with shared potentials, by label counts; or InfeasibleError."""
     cells = CountCells.of(*clique.unary.shape)
     score, labels = best_by_counts(clique.unary, _count_scores(clique, cells.counts), cells)
     return Labelling(_feasible(score), labels, exact=True)
 
 
 def _field(clique: Clique, q: Floats) -> Floats:
-    """Return (m, C) the expected pairwise scores if the others follow q (m, C); DataError if a pair is impossible."""
+    """Return (m, C) expected pairwise scores if the others follow q (m, C); DataError if a pair is impossible."""
     if not np.isfinite(clique.pairwise).all():
         raise DataError(f"{len(q)} occurrences are too many for impossible pairs; use finite pairwise potentials")
     if clique.pairwise.ndim == 2:
@@ -243,7 +243,7 @@ def _field(clique: Clique, q: Floats) -> Floats:
 
 
 def _mean_field(clique: Clique) -> Beliefs:
-    """Return approximate marginals (m, C) and a bound on log Z by mean field, all occurrences updated at once."""
+    """Return approximate marginals (m, C) and a lower bound on log Z by mean field; DataError for impossible pairs."""
     q = np.exp(clique.unary - np.logaddexp.reduce(clique.unary, axis=1, keepdims=True))
     for _ in range(ROUNDS):
         scores = clique.unary + _field(clique, q)
@@ -254,7 +254,10 @@ def _mean_field(clique: Clique) -> Beliefs:
 
 
 def _climb(clique: Clique, labels: Ints) -> Labelling:
-    """Return the labelling after single label changes, the best first, until none gains; it may not be the best."""
+    """Return the labelling after single label changes, best first, until none gains; DataError: impossible pairs.
+
+    It may not be the best of all.
+    """
     m, C = clique.unary.shape
     labels = labels.copy()
     while True:

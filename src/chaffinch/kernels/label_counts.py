@@ -24,20 +24,20 @@ class CountCells:
 
     @classmethod
     def of(cls, m: int, C: int) -> CountCells:
-        """Return the cells of m occurrences and C labels."""
+        """Return the cells (how often each label occurs) of m occurrences and C labels."""
         counts, after, sizes = _number_cells(1 << m.bit_length(), C)
         kept = counts[:, : sizes[m]]
         last = m - kept.sum(axis=0, keepdims=True)
         return cls(np.concatenate([kept, last]), after[:, : sizes[m - 1]], sizes[: m + 1])
 
     def following(self, occurrences: int, label: int) -> Ints | slice:
-        """Return, for the cells possible after some occurrences, the cell if the next one has the label."""
+        """Return, for each cell possible after `occurrences`, the number of the cell after one more with the label."""
         size = int(self.sizes[occurrences])
         return self.after[label, :size] if label < len(self.after) else slice(size)
 
 
 def best_by_counts(unary: Floats, worth: Floats, cells: CountCells) -> tuple[float, Ints]:
-    """Return the best score and its labels (m,): a sum of `unary` (m, C) plus the `worth` (Y,) of the label counts.
+    """Return (best score, labels (m,)) of a sum of `unary` (m, C) and the counts' `worth` (Y,); -inf if impossible.
 
     The score is -inf, and the labels are meaningless, if no labelling is possible.
     """
@@ -58,7 +58,7 @@ def best_by_counts(unary: Floats, worth: Floats, cells: CountCells) -> tuple[flo
 
 
 def sum_by_counts(unary: Floats, worth: Floats, cells: CountCells) -> tuple[float, Floats]:
-    """Return the log of the sum of exp(score) over all labellings, and (m, C) the share with each label.
+    """Return (log of the sum of exp(score) over labellings, or -inf; (m, C) the share of each label in it, or 0).
 
     The sum is -inf, and the shares are 0, if no labelling is possible.
     """
@@ -80,7 +80,7 @@ def sum_by_counts(unary: Floats, worth: Floats, cells: CountCells) -> tuple[floa
 
 
 def _add_logs(rows: Floats) -> Floats:
-    """Return the log of the column sums of exp(rows), (C, Y); faster than `np.logaddexp`, which has no vector code."""
+    """Return (Y,) the log of the column sums of exp(rows), rows (C, Y); -inf for columns of -inf."""
     top = rows.max(axis=0)
     possible = np.where(top > -np.inf, top, 0.0)
     with np.errstate(divide="ignore"):
@@ -89,7 +89,7 @@ def _add_logs(rows: Floats) -> Floats:
 
 @lru_cache(maxsize=16)  # a few MB each at most; the numbers of occurrences are rounded up, so that few sizes occur
 def _number_cells(m: int, C: int) -> tuple[Ints, Ints, Ints]:
-    """Return (C - 1, Y) the counts of all cells with a total of at most m, the cells after each, and sizes by total."""
+    """Return ((C - 1, Y) counts of all cells with a total up to m, the cells after each, numbers of cells by total)."""
     counts, left = np.zeros((0, 1), np.int64), np.full(1, m)
     for _ in range(C - 1):
         times = left + 1

@@ -53,7 +53,7 @@ class Active:
 
     @classmethod
     def of(cls, lists: Sequence[ArrayLike], which: ArrayLike | None = None) -> Active:
-        """Return lists of allowed states as arrays; token n uses list `which[n]`, or list n if `which` is None."""
+        """Return lists of allowed states as arrays; token n uses list `which[n]`, by default list n; or DataError."""
         arrays = [np.asarray(states, dtype=np.int64) for states in lists]
         bounds = np.concatenate([[0], np.cumsum([len(states) for states in arrays])]).astype(np.int64)
         chosen = np.arange(len(arrays)) if which is None else which
@@ -78,7 +78,7 @@ class Active:
         return np.asarray(self.states[entries])
 
     def dense(self, values: Floats, states: int, fill: float = 0.0) -> Floats:
-        """Return an array (N, K) with the values (M,) at their cells and `fill` elsewhere.
+        """Return an array (N, K), K = `states`, with the values (M,) at their cells and `fill` elsewhere.
 
         >>> Active.of([[0, 2], [1]]).dense(np.array([.3, .7, 1.]), 3).tolist()
         [[0.3, 0.0, 0.7], [0.0, 1.0, 0.0]]
@@ -88,7 +88,7 @@ class Active:
         return out
 
     def span(self, start: int, stop: int) -> Active:
-        """Return the lists of tokens [start, stop)."""
+        """Return the lists of the tokens from start to stop, exclusive."""
         return Active(self.states, self.bounds, self.which[start:stop])
 
 
@@ -110,7 +110,7 @@ class Lattice:
     active: Active | None = None
 
     def __post_init__(self) -> None:
-        """Check the shapes of the potentials; raise DataError if they do not fit together."""
+        """Convert the potentials to float64; raise DataError if they do not fit together, or are NaN or +inf."""
         _check_potentials(self)
         if self.trans.ndim == 3 and len(self.trans) != max(len(self) - 1, 0):
             raise DataError(f"trans has {len(self.trans)} steps; {len(self)} tokens need {max(len(self) - 1, 0)}")
@@ -120,7 +120,7 @@ class Lattice:
         return len(self.emit) if self.active is None else len(self.active.which)
 
     def clamp(self, allowed: Bools) -> Lattice:
-        """Return the lattice with every state outside the mask (T, K) made impossible."""
+        """Return the lattice with every state outside the mask (T, K) made impossible; DataError for another shape."""
         return replace(self, emit=_clamp(self, allowed))
 
 
@@ -144,7 +144,7 @@ class Batch:
     active: Active | None = None
 
     def __post_init__(self) -> None:
-        """Check the bounds and the shapes of the potentials; raise DataError if they do not fit together."""
+        """Convert the potentials to float64; raise DataError if they or the bounds do not fit together."""
         _set(self, bounds=_ints("bounds", self.bounds))
         _check_potentials(self)
         tokens = len(self.emit) if self.active is None else len(self.active.which)
@@ -169,7 +169,7 @@ class Batch:
 
     @classmethod
     def of(cls, lattices: Sequence[Lattice]) -> Batch:
-        """Return lattices as one batch; DataError unless they share start, end, kind of emit, and a single trans."""
+        """Return lattices as one batch; DataError for none, or unless start, end, kind of emit, single trans agree."""
         if not lattices:
             raise DataError("a batch of no lattices has no states; give at least one")
         head = lattices[0]
@@ -199,7 +199,7 @@ class Batch:
         return batch
 
     def clamp(self, allowed: Bools) -> Batch:
-        """Return the batch with every state outside the mask (N, K) made impossible."""
+        """Return the batch with every state outside the mask (N, K) made impossible; DataError for another shape."""
         return replace(self, emit=_clamp(self, allowed))
 
 
@@ -236,7 +236,7 @@ def _set(owner: object, **values: object) -> None:
 
 
 def _ints(name: str, array: ArrayLike) -> Ints:
-    """Return the array as one row of int64; raise DataError unless it is one of whole numbers."""
+    """Return the array as one row of int64; DataError, which names it, unless it is one row of whole numbers."""
     out = np.asarray(array)
     if out.ndim != 1 or not (out.dtype.kind in "iu" or out.size == 0):
         raise DataError(f"{name} must be one row of whole numbers, got {out.dtype} of shape {out.shape}")
@@ -250,7 +250,7 @@ def _check_bounds(name: str, bounds: Ints, total: int) -> None:
 
 
 def _check_potentials(owner: Lattice | Batch) -> None:
-    """Convert the potentials to float64, in place; DataError unless shapes agree, and there are states."""
+    """Convert the potentials to float64, in place; DataError for NaN, +inf, no states, or shapes that do not agree."""
     for name in ("start", "trans", "emit", "end"):
         _set(owner, **{name: _potentials(name, getattr(owner, name))})
     K = len(owner.start)
@@ -300,7 +300,7 @@ def _pad_trans(lattice: Lattice) -> Floats:
 
 
 def _join(actives: Sequence[Active]) -> Active:
-    """Concatenate lists of active states; the tokens' list numbers are shifted to fit."""
+    """Return lists of active states as one, all tokens in order; the tokens' list numbers are shifted to fit."""
     lists = np.cumsum([0, *(len(active.bounds) - 1 for active in actives)])
     cells = np.cumsum([0, *(len(active.states) for active in actives)])
     bounds = [active.bounds[1:] + shift for active, shift in zip(actives, cells, strict=False)]

@@ -38,12 +38,12 @@ class SparseInput(NamedTuple):
     column_width: NDArray[np.int8]  # (C,)
 
     def choose(self, sentences: NDArray[np.int64]) -> SparseInput:
-        """Return the observations of these sentences only, in this order."""
+        """Return the observations of the sentences of these numbers only, in this order."""
         return self._replace(begins=self.begins[sentences], ends=self.ends[sentences])
 
     @property
     def longest(self) -> int:
-        """Return the number of tokens of the longest sentence."""
+        """Return the number of tokens of the longest sentence; 0 without sentences."""
         return int((self.ends - self.begins).max()) if len(self.begins) else 0
 
     @property
@@ -124,7 +124,7 @@ class Learner:
     """Weights in training, with their sums; the only object here that changes in place."""
 
     def __init__(self, height: int, states: States, *, objective: Objective, steps: Steps) -> None:
-        """Begin with zero weights for `height` features; the objective decides which sums are kept."""
+        """Begin with zero weights for `height` rows of features; the objective decides which sums are kept."""
         size, moves = height * states.W, len(states.moves)
         self.states, self.objective, self.steps, self.step = states, objective, steps, 0
         self.weights = Weights(np.zeros(size, np.float32), states.moves.copy())
@@ -133,7 +133,7 @@ class Learner:
         self.squares = Weights(np.zeros(squares, np.float32), np.zeros(moves, np.float32))
 
     def restart(self, start: Weights | None = None) -> None:
-        """Reset the sums, and set all weights to zero or to `start`."""
+        """Reset sums and step count, and set all weights to zero (allowed moves) or to copies of `start`."""
         self.step = 0
         for total in (*self.totals, *self.squares):
             total[:] = 0.0
@@ -141,7 +141,7 @@ class Learner:
         self.weights.moves[:] = self.states.moves if start is None else start.moves
 
     def walk(self, seen: SparseInput, target: Target, order: NDArray[np.int64]) -> float:
-        """Train on the sentences once, in that order; return the mean loss per sentence."""
+        """Train on the sentences once, in that order, changing the weights; return the mean loss per sentence."""
         from chaffinch.kernels._linear import _crf_sgd, _decode, _passive_aggressive
 
         work = _decode.workspace(seen.longest, self.states)
@@ -163,7 +163,7 @@ class Learner:
         return float(loss) / max(1, len(order))
 
     def average(self) -> Weights:
-        """Return the mean of the weights after each sentence so far."""
+        """Return a copy: the mean of the weights after each sentence so far, or the weights before the first."""
         if self.step == 0:
             return Weights(self.weights.rows.copy(), self.weights.moves.copy())
         share = np.float32(1.0 / self.step)
@@ -172,7 +172,10 @@ class Learner:
         return Weights(rows, self.weights.moves - share * self.totals.moves)
 
     def finish(self) -> Weights:
-        """Return the averaged weights in the memory of the sums, which are lost; `restart` before learning again."""
+        """Return the weights' mean in the memory of the sums, which are lost (before any step: the weights themselves).
+
+        Call `restart` before learning again.
+        """
         if self.step:
             np.multiply(self.totals.rows, np.float32(-1.0 / self.step), out=self.totals.rows)
             self.totals.rows[:] += self.weights.rows
@@ -188,7 +191,10 @@ def sum_by_type(seen: SparseInput, weights: Weights, states: States) -> Singles:
 
 
 def decode(seen: SparseInput, weights: Weights, states: States, *, by_type: Singles | None = None) -> Places:
-    """Return the best state of every token (N,); 0 at pads; `by_type` is `sum_by_type`, if it was computed before."""
+    """Return the best state of every token (N,), by Viterbi in each sentence; 0 at pads.
+
+    `by_type` is what `sum_by_type` returned, if it was called before.
+    """
     from chaffinch.kernels._linear import _decode
 
     out = np.zeros(len(seen.types), np.int32)
@@ -198,7 +204,10 @@ def decode(seen: SparseInput, weights: Weights, states: States, *, by_type: Sing
 
 
 def scores(seen: SparseInput, weights: Weights, states: States, *, by_type: Singles | None = None) -> Singles:
-    """Return the score of every state at every token (M, W), without moves; there are no pads between sentences."""
+    """Return each token's score of each state (M, W), without moves and pads; columns from K on are no states.
+
+    Where states share columns, the shared columns' scores are in those of the states as well.
+    """
     from chaffinch.kernels._linear import _decode
 
     out = np.empty(int((seen.ends - seen.begins).sum()) * states.W, np.float32)
@@ -221,7 +230,7 @@ def add_gradient(seen: SparseInput, score_gradient: Singles, states: States, out
 def batch(
     seen: SparseInput, weights: Weights, states: States, *, scale: float = 1.0, by_type: Singles | None = None
 ) -> Batch:
-    """Return the sentences as one batch of lattices, with log-potentials multiplied by `scale`."""
+    """Return the sentences as one batch of lattices (float64), with log-potentials multiplied by `scale`."""
     K, W = states.K, states.W
     lengths = (seen.ends - seen.begins).astype(np.int64)
     emit = scores(seen, weights, states, by_type=by_type)[:, :K].astype(np.float64)

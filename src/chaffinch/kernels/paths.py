@@ -15,9 +15,15 @@ from chaffinch.kernels.lattice import Batch, Floats, Ints, Lattice, Path
 
 
 @overload
-def viterbi(lattice: Lattice) -> Path[float]: ...
+def viterbi(lattice: Lattice) -> Path[float]:
+    """Return the best path of one lattice, its score a float."""
+
+
 @overload
-def viterbi(lattice: Batch) -> Path[Floats]: ...
+def viterbi(lattice: Batch) -> Path[Floats]:
+    """Return the best paths of a batch, their scores an array (B,)."""
+
+
 def viterbi(lattice: Lattice | Batch) -> Path[float] | Path[Floats]:
     """Return the best path and its score, of equal predecessors the lowest state; InfeasibleError without a path.
 
@@ -63,7 +69,7 @@ def best_paths(lattice: Lattice, n: int) -> list[Path[float]]:
 
 
 def sample(lattice: Lattice, rng: np.random.Generator, n: int) -> Ints:
-    """Draw n paths (n, T) from the posterior, independently; ConfigError for n < 0, InfeasibleError without a path.
+    """Draw n independent paths (n, T) from the posterior with `rng`; ConfigError for n < 0, InfeasibleError if no path.
 
     >>> lattice = Lattice(np.array([0., -np.inf]), np.zeros((2, 2)), np.zeros((3, 2)), np.zeros(2))
     >>> sample(lattice, np.random.default_rng(0), 5)[:, 0].tolist()
@@ -96,7 +102,7 @@ def sample(lattice: Lattice, rng: np.random.Generator, n: int) -> Ints:
 
 
 def _single_part(lattice: Lattice) -> tuple[Part, Floats, Floats]:
-    """Return the lattice as the only part of a batch, its transitions, and its emissions with the start added."""
+    """Return (a non-empty lattice as the only part of a batch, its transitions, its emissions with start added)."""
     batch = as_batch(lattice)
     trans = as_writable(batch.trans[None] if batch.trans.ndim == 2 else batch.trans)
     part = next(parts(batch))
@@ -106,7 +112,7 @@ def _single_part(lattice: Lattice) -> tuple[Part, Floats, Floats]:
 
 
 def _check(batch: Batch, part: Part, scores: Floats, *, many: bool) -> None:
-    """Raise InfeasibleError for the first sequence without a path, naming the token that no path reaches."""
+    """Raise InfeasibleError for the part's first sequence with a score of -inf, naming the token no path reaches."""
     from chaffinch.kernels._chain import _log_space
 
     for b in np.flatnonzero(scores == -np.inf):

@@ -81,7 +81,7 @@ class _Settings(msgspec.Struct, forbid_unknown_fields=True):
 
 @cache
 def pack_names() -> tuple[str, ...]:
-    """Return the names of the packs that Chaffinch includes."""
+    """Return the names of the language packs that Chaffinch includes, sorted."""
     return tuple(sorted(path.parent.name for path in _HERE.glob(f"*/{SETTINGS}")))
 
 
@@ -113,10 +113,9 @@ def hidden_words(words: Iterable[str]) -> frozenset[str]:
 
 @cache
 def lines(language: str, name: str) -> tuple[str, ...]:
-    """Return the entries of a shipped language's list, such as `lines("en", "protected/drugs")`; () if there is none.
+    """Return the lines of a shipped language's list but blank and "# " ones, such as "protected/drugs"; () without it.
 
-    Blank lines and lines that begin with "# " are left out; a list may be a .txt or a .txt.gz. A list that a language
-    does not have is empty.
+    For instance `lines("en", "protected/drugs")`. A list may be a .txt or a .txt.gz.
     """
     path = _HERE / language / f"{name}.txt"
     if not path.exists() and not path.with_suffix(".txt.gz").exists():
@@ -165,7 +164,7 @@ class CueWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def calendars() -> Mapping[str, Calendar]:
-    """Return the calendars of all languages that have one, by language, in order of rank.
+    """Return {language: calendar} of all languages that have one, in order of rank; ConfigError for a wrong file.
 
     >>> list(calendars())[:3]
     ['en', 'es', 'de']
@@ -176,27 +175,27 @@ def calendars() -> Mapping[str, Calendar]:
 
 @cache
 def number_words(language: str) -> NumberWords:
-    """Return the words for numbers of a shipped language; FileNotFoundError if it has none."""
+    """Return the words for numbers of a shipped language; FileNotFoundError without, ConfigError for a wrong file."""
     return _load_typed(language, "numbers", NumberWords)
 
 
 @cache
 def cue_words(language: str) -> CueWords:
-    """Return the cues of a shipped language; a language without any has no words."""
+    """Return the cues of a shipped language, empty if it has none; ConfigError if their file is wrong."""
     known = language in languages_with("cues.toml")
     return _load_typed(language, "cues", CueWords) if known else CueWords({}, {})
 
 
 @cache
 def words(language: str, name: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the lists in a TOML file of a shipped language, by name, such as `words("en", "patterns/names")`."""
+    """Return {name: list} of a shipped language's TOML file, such as "patterns/names"; FileNotFoundError without it."""
     lists = {key: value for key, value in table(language, name).items() if isinstance(value, list)}
     return msgspec.convert(lists, dict[str, tuple[str, ...]])
 
 
 @cache
 def kept_words(name: str) -> frozenset[str]:
-    """Return the words of a list of `surrogates/words.toml`, those of all languages together.
+    """Return the words of the list `name` in every language's `surrogates/words.toml`, together; none if unknown.
 
     >>> {"street", "calle", "strasse"} <= kept_words("streets")
     True
@@ -206,12 +205,12 @@ def kept_words(name: str) -> frozenset[str]:
 
 
 def languages_with(file: str) -> tuple[str, ...]:
-    """Return the shipped languages whose folder has a file."""
+    """Return the shipped languages, sorted, whose folder has this file."""
     return tuple(name for name in pack_names() if (_HERE / name / file).is_file())
 
 
 def _load_typed(language: str, name: str, kind: type[_T]) -> _T:
-    """Return a TOML file of a shipped language as `kind`; raise ConfigError if its content does not fit."""
+    """Return a shipped language's TOML file as `kind`; ConfigError if it does not fit, FileNotFoundError without."""
     try:
         return msgspec.convert(table(language, name), kind)
     except msgspec.ValidationError as error:
@@ -220,7 +219,7 @@ def _load_typed(language: str, name: str, kind: type[_T]) -> _T:
 
 @cache
 def table(language: str, name: str) -> dict[str, Any]:
-    """Return the content of a TOML file of a shipped language, such as `table("en", "surrogates/name-parts")`."""
+    """Return the content of a shipped language's TOML file, such as "surrogates/name-parts"; FileNotFoundError."""
     return tomllib.loads((_HERE / language / f"{name}.toml").read_text(encoding="utf-8"))
 
 
@@ -232,13 +231,13 @@ def fold(word: str) -> str:
 
 @cache
 def _load(folder: Path) -> Pack:
-    """Read and build the language pack of a folder, cached."""
+    """Return the language pack of a folder, read once; ConfigError if its files are missing or not valid."""
     return build_pack(folder, read_files(folder))
 
 
 @lru_cache(maxsize=4)
 def _pack_without(folder: Path, hidden: frozenset[str]) -> Pack:
-    """Return the pack of a folder with the hidden words removed from its lists of names."""
+    """Return the pack of a folder without the hidden words in its lists of names; ConfigError if not valid."""
     whole = _load(folder)
     if not hidden:
         return whole
@@ -253,7 +252,7 @@ def read_files(folder: Path) -> dict[str, str]:
 
 
 def files_to_bundle(name: str) -> dict[str, tuple[str, ...]]:
-    """Return the strings a model file must hold of a pack: its files, unless Chaffinch includes it."""
+    """Return the strings a model file must hold of a pack: names and texts of its files; {} if it is included."""
     if name in pack_names():
         return {}
     files = read_files(Path(name))
@@ -261,13 +260,13 @@ def files_to_bundle(name: str) -> dict[str, tuple[str, ...]]:
 
 
 def from_bundle(name: str, strings: Mapping[str, tuple[str, ...]]) -> Pack:
-    """Return the pack of a model file: from the strings of the file if it has them, else by name."""
+    """Return the pack of a model file, from its strings if it has them, else by name; ConfigError if not valid."""
     files = dict(zip(strings.get("pack.names", ()), strings.get("pack.texts", ()), strict=False))
     return build_pack(Path(name), files) if files else pack(name)
 
 
 def build_pack(folder: Path, files: Mapping[str, str]) -> Pack:
-    """Build the pack of files, name to text, named as their folder; ConfigError if one is missing or not valid."""
+    """Return the pack of files, {name: text}, named as the folder; ConfigError if one is missing or not valid."""
     missing = {SETTINGS, COMMON} - files.keys()
     if missing:
         raise ConfigError(f"{folder}: {min(missing)} is missing; every language has it")
@@ -295,7 +294,7 @@ def build_pack(folder: Path, files: Mapping[str, str]) -> Pack:
 
 
 def _settings(path: Path, text: str) -> _Settings:
-    """Parse the TOML settings of a language; raise ConfigError, naming the path, unless all of them are valid."""
+    """Return the settings in a language's TOML; ConfigError, with the path, unless all of them are valid."""
     try:
         settings = msgspec.convert(tomllib.loads(text), _Settings)
     except tomllib.TOMLDecodeError as error:

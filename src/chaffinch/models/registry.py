@@ -28,7 +28,7 @@ __all__ = [
 
 
 def _discover() -> dict[str, Method]:
-    """Import the `method` modules of the folders next to this file; return their methods by name, sorted by rank."""
+    """Import the `method` modules of the folders next to this file; return {name: method}, sorted by rank."""
     folders = sorted(path.parent.name for path in Path(__file__).parent.glob("*/method.py"))
     methods: list[Method] = [import_module(f"chaffinch.models.{folder}.method").METHOD for folder in folders]
     return {method.name: method for method in sorted(methods, key=lambda method: method.rank)}
@@ -38,7 +38,7 @@ METHODS: dict[str, Method] = _discover()
 
 
 def method_of(config: Config) -> Method:
-    """Return the method whose settings these are; ConfigError if there is none."""
+    """Return the method whose settings these are; ConfigError if they are no method's."""
     for method in METHODS.values():
         if type(config) is method.config:
             return method
@@ -46,7 +46,7 @@ def method_of(config: Config) -> Method:
 
 
 def settings_of(config: Config | str) -> Config:
-    """Return the settings, or the default settings of the method of that name; ConfigError for anything else."""
+    """Return settings as they are, of a method's name the default ones; ConfigError for anything else."""
     if isinstance(config, str):
         if config not in METHODS:
             raise ConfigError(f"there is no method {config!r}; {did_you_mean(config, METHODS)}")
@@ -60,7 +60,7 @@ def settings_of(config: Config | str) -> Config:
 
 
 def fit(data: TrainingSet, config: Config, context: FitContext) -> Model:
-    """Train a model by the method of the settings; ConfigError if it cannot learn from this material."""
+    """Return a model trained by the method of the settings; ConfigError if it cannot learn from this material."""
     method = method_of(config)
     for material in _materials(data, context):
         method.check(material, config, _methods_by_name())
@@ -81,7 +81,7 @@ def model_of(state: State) -> Model:
 
 
 def explain(model: Model, doc: Document, span: Span) -> Explanation:
-    """Explain why a model reads a span as it does; DataError for a label it does not have, or a span of part tokens."""
+    """Return why a model reads a span as it does; DataError for an unknown label, or a span that cuts tokens."""
     method = method_of(model.config)
     if method.explain is not None:
         return method.explain(model, doc, span)
@@ -91,7 +91,7 @@ def explain(model: Model, doc: Document, span: Span) -> Explanation:
 
 
 def parts(model: Model, doc: Document, spans: Sequence[Span]) -> list[Span]:
-    """Return the parts of spans, by the states of a model with several per tag; ConfigError if its method has none."""
+    """Return the parts of spans in one state of the model each; ConfigError if its method has no such parts."""
     method = method_of(model.config)
     if method.parts is None:
         able = list_alternatives([other.title for other in _methods_by_name() if other.parts is not None])
@@ -100,7 +100,7 @@ def parts(model: Model, doc: Document, spans: Sequence[Span]) -> list[Span]:
 
 
 def _materials(data: TrainingSet, context: FitContext) -> Iterator[Material]:
-    """Yield the kinds of material to learn from; ConfigError if there are untagged documents and soft labels."""
+    """Yield the kinds of material in the training set and context; ConfigError for untagged and soft together."""
     if data.soft is None:
         yield "spans"
     else:

@@ -73,7 +73,7 @@ class Tagger:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return the labels that the model knows."""
+        """Return the labels of spans that the model knows, without O."""
         return self.model.names
 
     @property
@@ -87,7 +87,7 @@ class Tagger:
         return getattr(self.model, "calibration", Calibration()) != Calibration()
 
     def __call__(self, doc: Document | str) -> Document:
-        """Return the document, or one of the text, with the tagger's layer added."""
+        """Return the document, or one of the text, with the layers of the tagger's models added; or ConfigError."""
         return next(iter(self.annotate([as_document(doc)])))
 
     def annotate(
@@ -100,7 +100,7 @@ class Tagger:
         align: Literal["recall", "balanced"] | None = None,
         workers: int = 1,
     ) -> Corpus:
-        """Return a corpus with one more layer, `layer` or the tagger's; read again on each iteration.
+        """Return a corpus, read again each time, with all models' layers, the tagger's own as `layer`; ConfigError.
 
         With `confidence`, `Span.score` is the probability that the span is right, calibrated if `calibrated`. `bias`
         adds to the score of a label at each of its tokens: {"O": -1} finds more, {"O": 1} less. With `align`, the
@@ -111,7 +111,7 @@ class Tagger:
         check_documents(documents)
 
         def add_spans(docs: Sequence[Document]) -> list[Document]:
-            """Return a batch of documents with the layer of spans added."""
+            """Return a batch of documents with the layer of spans, and those of the models in `before`, added."""
             docs = self._add_earlier_layers(docs)
             found = self._spans(docs, confidence, bias)
             return [doc.with_layer(layer or self.layer, spans) for doc, spans in zip(docs, found, strict=True)]
@@ -128,10 +128,10 @@ class Tagger:
         return Corpus(lambda: iter(self._align(list(self.posteriors(walk(), name=name)), name, align)))
 
     def posteriors(self, documents: Iterable[Document], *, name: str | None = None) -> Corpus:
-        """Return the documents with a soft layer, the chances of "O" and each label; each iteration reads again."""
+        """Return a corpus, read again each time, with earlier models' layers and soft labels, O included."""
 
         def add_posteriors(docs: Sequence[Document]) -> list[Document]:
-            """Return a batch of documents with the soft layer added."""
+            """Return a batch of documents with the soft layer, and the layers of the models in `before`, added."""
             docs = self._add_earlier_layers(docs)
             found, labels = self.model.posteriors(docs), ("O", *self.labels)
             return [
@@ -162,12 +162,15 @@ class Tagger:
         return [doc.with_layer(layer or self.layer, to_spans(doc, runs, kind)) for runs in found]
 
     def explain(self, doc: Document, span: Span) -> Explanation:
-        """Explain why the tagger reads a span as it does; `in_words` puts it into words."""
+        """Return why the tagger reads a span as it does; DataError for a label it does not have, or a cut token."""
         doc = self._add_earlier_layers([doc])[0]
         return registry.explain(self.model, doc, span)
 
     def substructure(self, doc: Document, layer: str | None = None) -> list[Span]:
-        """Return the parts of a layer's spans, labelled PER/1, PER/2; ConfigError if the method has none."""
+        """Return the parts of a layer's spans, labelled PER/1, PER/2; ConfigError if the method has none.
+
+        Without `layer`, the parts are of the tagger's own layer, which is added if the document lacks it.
+        """
         if layer is None and self.layer not in doc.layers:
             doc = self(doc)
         return registry.parts(self.model, doc, doc.layer(layer or self.layer))
@@ -175,12 +178,12 @@ class Tagger:
     def partial_fit(
         self, documents: Iterable[Document], config: Config | None = None, **options: Unpack[TrainOptions]
     ) -> Tagger:
-        """Return a tagger that continued training on more documents; new labels may appear. Options as for `train`."""
+        """Return a tagger trained further on these documents, new labels allowed; options and errors as of `train`."""
         options["start"] = self
         return train(documents, config or self.model.config, **options)
 
     def save(self, path: str | Path) -> Tagger:
-        """Write one file atomically; return the tagger with the file's checksum in its manifest."""
+        """Write a model file, complete or not at all; return the tagger with its checksum; ConfigError, ModelError."""
         state = self.model.state()
         for number, step in enumerate(self.before):
             state = state.with_child(f"before{number}", step.model.state())
@@ -189,7 +192,7 @@ class Tagger:
         return replace(self, manifest=bundle.save(path, self.manifest, state.arrays, state.strings))
 
     def _add_earlier_layers(self, docs: Sequence[Document]) -> Sequence[Document]:
-        """Return the documents with the layers of the models in `before`."""
+        """Return the documents with the layers of the models in `before`, each where it is absent."""
         for step in self.before:
             docs = step(docs)
         return docs
@@ -205,14 +208,14 @@ class Tagger:
                 yield to_spans(doc, runs, kind)
 
     def _align(self, docs: list[Document], layer: str, mode: Literal["recall", "balanced"]) -> list[Document]:
-        """Return the documents with the layer aligned within patients, and without the soft labels of that name."""
+        """Return documents with the layer aligned within patients, and without the soft labels of that name."""
         model = self.aligner or alignment.Model.default(mode)
         common = method_of(self.model.config).common_words(self.model)
         aligned = alignment.align(docs, model, layer=layer, mode=mode, common=common)
         return [replace(doc, soft={name: soft for name, soft in doc.soft.items() if name != layer}) for doc in aligned]
 
     def _check_bias(self, bias: Bias) -> None:
-        """Raise ConfigError if the bias names a label that the model does not have."""
+        """Raise ConfigError if the bias names a label, other than O, that the model does not have."""
         for label in bias or ():
             if label not in {"O", *self.labels}:
                 raise ConfigError(f"bias names label {label!r}; this model has O, {', '.join(self.labels)}")
@@ -252,7 +255,7 @@ class TrainOptions(TypedDict, total=False):
 
 
 def train(documents: Iterable[Document], config: Config | str | None = None, **options: Unpack[TrainOptions]) -> Tagger:
-    """Train a tagger on documents whose `layer` holds the right spans (default: gold, or the only one); or raise.
+    """Return a tagger trained on the right spans of `layer` (default: gold, or the only one); DataError, ConfigError.
 
     `config` is the settings of a method, or the name of a method for its default settings: "cascade". `soft` names soft
     labels to learn from instead: rows of zeros leave a token open, rows with several ones leave the choice to the
@@ -295,11 +298,11 @@ class _Training:
 
     @property
     def name(self) -> str:
-        """Return the name of the layer to add."""
+        """Return the name of the layer to add: the option, else the method's."""
         return self.options.get("name") or method_of(self.config).name
 
     def run(self) -> Tagger:
-        """Add the earlier steps' layers, train the model and its aligner; return the tagger with its manifest."""
+        """Return the tagger with its manifest, after training model and aligner on earlier steps' layers; or errors."""
         start, data, watcher = self.options.get("start"), self.data, Watcher(self.options.get("progress"))
         for step in self.steps:
             data = replace(data, documents=step(data.documents), dev=step(data.dev))
@@ -311,7 +314,7 @@ class _Training:
         return Tagger(model, self.manifest(model, aligner, watcher), self.steps, self.name, aligner)
 
     def manifest(self, model: Model, aligner: alignment.Model | None, watcher: Watcher) -> Manifest:
-        """Return the tagger's manifest; counts include the training data of the tagger it continued from."""
+        """Return the tagger's manifest; counts add to those of the tagger it continued from."""
         kind, start = method_of(self.config).name, self.options.get("start")
         config = model.config  # what was left open is decided now
         docs = [*self.data.documents, *self.data.untagged]
@@ -327,9 +330,9 @@ class _Training:
         )  # fmt: skip
 
     def aligner(self, data: TrainingSet, config: Config, watcher: Watcher) -> alignment.Model | None:
-        """Return an alignment learnt on cross-fitted documents, the default if they teach nothing; None if not asked.
+        """Return an alignment learnt on cross-fitted documents; None if not asked for, or interrupted; ConfigError.
 
-        Where no word is repeated there is nothing to learn, and the default weights are used.
+        Where no word is repeated there is nothing to learn, and the default weights are returned.
         """
         align = self.options.get("align")
         if align is None or watcher.interrupted:
@@ -341,7 +344,7 @@ class _Training:
         }  # fmt: skip
 
         def fold(part: list[Document]) -> Tagger:
-            """Train a tagger on the documents of one fold, and report progress."""
+            """Return a tagger trained on the documents of one part, and report progress."""
             if watcher.tell is not None:
                 watcher.tell(Progress("alignment", next(done), align.folds, 0.0))
             return train(part, config, **options)
@@ -369,7 +372,7 @@ def load(path: str | Path) -> Tagger:
 
 
 def _step(state: State, number: int, entry: Mapping[str, Any]) -> Step:
-    """Return an earlier step of a tagger, as its manifest describes it."""
+    """Return an earlier step of a tagger, as its manifest describes it; ModelError for an unknown kind."""
     kind = entry.get("kind", "cascade")  # files of format 1 without it are of cascades
     part = state.child(f"before{number}", kind=kind, config=entry["config"], labels=entry["labels"])
     return Step(entry["layer"], registry.model_of(part))

@@ -61,7 +61,7 @@ class Scene(NamedTuple):
 
 
 def scenes(doc: Document, schema: Schema, *, layer: str | None = None) -> list[Scene]:
-    """Return the sentences that have a candidate, with their mentions and candidates; DataError above `LIMIT`.
+    """Return the sentences that have a candidate, in order, with mentions and candidates; DataError above `LIMIT`.
 
     A mention belongs to the sentence in which it starts. Two arguments may overlap but not be the same mention.
     """
@@ -93,7 +93,7 @@ def candidates(doc: Document, schema: Schema, *, layer: str | None = None) -> li
 
 
 def sentence_of_both(doc: Document, spans: Iterable[Span]) -> SentencePlace | None:
-    """Return the sentence in which all spans start; None if there is none.
+    """Return the sentence in which all spans start; None if there is none, or a span covers no token.
 
     >>> doc = Document.make("It rains. A sits in B.")
     >>> sentence_of_both(doc, [Span(10, 11, "Protein"), Span(20, 21, "Location")])
@@ -110,7 +110,7 @@ def sentence_of_both(doc: Document, spans: Iterable[Span]) -> SentencePlace | No
 
 
 def locate(doc: Document, spans: Iterable[Span]) -> list[Mention]:
-    """Return the distinct spans with their tokens, sorted; drop spans that cover no token."""
+    """Return the distinct spans that cover a token, with these tokens, sorted by them."""
     distinct = sorted(set(spans))
     ranges = zip(distinct, doc.token_ranges(distinct).tolist(), strict=True)
     out = [Mention(span, first, end) for span, (first, end) in ranges if first < end]
@@ -118,7 +118,10 @@ def locate(doc: Document, spans: Iterable[Span]) -> list[Mention]:
 
 
 def _tuples(doc: Document, mentions: Sequence[Mention], schema: Schema) -> list[tuple[Mention, ...]]:
-    """Return all tuples of mentions at different places, one per role by its type; DataError above `LIMIT`."""
+    """Return all tuples of one mention per role, by type, at different places; DataError above `LIMIT`.
+
+    Of a symmetric relation, each set of mentions is in it once.
+    """
     fillers = [[mention for mention in mentions if mention.span.label == kind] for kind in schema.types]
     count = prod(len(group) for group in fillers)
     if count > LIMIT:

@@ -15,7 +15,7 @@ Concepts = tuple[str, ...]
 
 
 def concepts_of(span: Span) -> tuple[str, ...]:
-    """Return the concepts of a mention; a composite mention has several, an unknown one none.
+    """Return the concepts of a mention: several of a composite one, none of an unknown one.
 
     >>> concepts_of(Span(0, 1, "Disease", concept="D001|D002")), concepts_of(Span(0, 1, "Disease", concept="-1"))
     (('D001', 'D002'), ())
@@ -24,7 +24,7 @@ def concepts_of(span: Span) -> tuple[str, ...]:
 
 
 def relation_concepts(doc: Document, schema: Schema) -> set[Concepts]:
-    """Return the tuples of concepts that relations of the schema state, each sorted if it is symmetric."""
+    """Return the tuples of concepts that a document's relations of the schema state, sorted if it is symmetric."""
     out: set[Concepts] = set()
     for relation in doc.relations:
         arguments = schema.arguments(relation)
@@ -43,10 +43,10 @@ def _split(concept: str) -> tuple[str, ...]:
 
 
 def _concepts_of_spans(spans: Sequence[Span]) -> tuple[str, ...]:
-    """Return the distinct concepts of the spans, sorted."""
+    """Return the distinct concepts of the spans, sorted, without "unknown"."""
     return tuple(sorted({concept for span in spans for concept in concepts_of(span)}))
 
 
 def concept_key(concepts: Concepts, schema: Schema) -> Concepts:
-    """Return a key that is equal for equal tuples of concepts: sorted if the relation is symmetric."""
+    """Return a tuple of concepts as a key: sorted if the relation is symmetric, else as it is."""
     return tuple(sorted(concepts)) if schema.symmetric else concepts

@@ -75,7 +75,7 @@ class Extraction:
         self._check_unused()
 
     def _check_unused(self) -> None:
-        """Raise ConfigError for settings that the chosen mode does not use."""
+        """Raise ConfigError for settings that are not the default and that the chosen mode does not use."""
         if self.mode == "joint":
             if self.representation != "phrase":
                 raise ConfigError("in the mode joint the representation is that of hmm; set it there")
@@ -102,7 +102,7 @@ class Extraction:
         return cls(representation=hmm.representation, seed=hmm.seed)
 
     def floor_for(self, groups: int) -> int:
-        """Return how many of `groups` documents or patients must show a feature for it to be kept."""
+        """Return how many of `groups` documents or patients must show a feature: the floor set, else 1 or 2."""
         return self.floor if self.floor is not None else 2 if groups >= FEW else 1
 
     def facts(self) -> dict[str, Any]:
@@ -111,6 +111,6 @@ class Extraction:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Extraction:
-        """Rebuild the settings from what `facts` returned, as read from a manifest."""
+        """Return the settings of a manifest, from the plain values that `facts` made; ConfigError for bad ones."""
         plain = {**facts, "views": tuple(facts["views"]), "strengths": tuple(facts["strengths"])}
         return cls(**{**plain, "hmm": PhraseHMM(**facts["hmm"])})

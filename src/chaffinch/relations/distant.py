@@ -51,9 +51,10 @@ def names_of(doc: Document, span: Span) -> frozenset[str]:
 def label(
     docs: Iterable[Document], known: Iterable[Sequence[str]], schema: Schema, *, layer: str | None = None
 ) -> list[Document]:
-    """Return copies with a relation per candidate of known names in place of the schema's; ConfigError or DataError.
+    """Return copies, the schema's relations replaced by one per candidate of known names; ConfigError or DataError.
 
-    Members are concepts or names. Earlier relations of this name are dropped.
+    `known` are tuples of concepts or names, one per role. ConfigError if there are none, DataError for one of another
+    number of members.
     """
     tuples = {_key(tuple(" ".join(part.split()) for part in members), schema) for members in known}
     for members in tuples:
@@ -75,14 +76,14 @@ def label(
 
 
 def _key(members: tuple[str, ...], schema: Schema) -> tuple[str, ...]:
-    """Return a key that is equal for equal tuples of names: sorted if the relation is symmetric."""
+    """Return a tuple of names as a key: sorted if the relation is symmetric, else as it is."""
     return tuple(sorted(members)) if schema.symmetric else members
 
 
 def _matches(
     doc: Document, candidate: Candidate, schema: Schema, tuples: set[tuple[str, ...]], folded: set[tuple[str, ...]]
 ) -> bool:
-    """Tell whether some names of the mentions form a tuple in `tuples`, or, casefolded, one in `folded`."""
+    """Tell whether some names of the mentions are a tuple in `tuples`, or, casefolded, one in `folded`."""
     for chosen in product(*(sorted(names_of(doc, span)) for span in candidate.spans)):
         key = _key(chosen, schema)
         if key in tuples or _key(tuple(part.casefold() for part in chosen), schema) in folded:
@@ -93,7 +94,7 @@ def _matches(
 def sample(
     docs: Sequence[Document], schema: Schema, count: int, *, layer: str | None = None, seed: int = 0
 ) -> list[tuple[int, Candidate]]:
-    """Draw up to `count` candidates to judge, half labelled as stated; return (number of the document, candidate)."""
+    """Draw up to `count` candidates to judge, half of them stated, half not; return (document number, candidate)."""
     every = [(n, candidate) for n, doc in enumerate(docs) for candidate in candidates(doc, schema, layer=layer)]
     rng = np.random.default_rng(seed)
     out: list[tuple[int, Candidate]] = []
@@ -107,7 +108,7 @@ def sample(
 def audit(
     judged: Iterable[tuple[Candidate, bool]], docs: Iterable[Document], schema: Schema, *, layer: str | None = None
 ) -> Audit:
-    """Estimate shares of wrong and missed labels from judged candidates; DataError unless both kinds were judged."""
+    """Return the estimated shares of wrong and missed labels, from judged candidates; DataError without both kinds."""
     answers: dict[bool, list[bool]] = {True: [], False: []}
     for candidate, truth in judged:
         answers[candidate.stated].append(truth)

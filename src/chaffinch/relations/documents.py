@@ -73,7 +73,7 @@ class DocumentExtractor:
         return replace(self.sentences.config, mode="documents")
 
     def extract(self, doc: Document) -> tuple[Finding, ...]:
-        """Return the relations at or above the threshold, most probable first, each with its evidence."""
+        """Return relations of concepts at or above the threshold, most probable first, each with evidence."""
         return next(self.extract_all([doc]))
 
     def extract_all(self, docs: Iterable[Document]) -> Iterator[tuple[Finding, ...]]:
@@ -91,24 +91,24 @@ class DocumentExtractor:
             yield replace(doc, relations=(*others, *(finding.relation for finding in found)))
 
     def score_tuples(self, docs: Iterable[Document]) -> Iterator[TupleScores]:
-        """Yield for each document the probability of each tuple of concepts, which are true, how many are stated."""
+        """Yield each document's tuples' probabilities, which are right, and how many tuples are stated."""
         for doc, pairs, scores in self._score_documents(docs):
             stated = relation_concepts(doc, self.schema)
             right = np.array([pair.concepts in stated for pair in pairs], bool)
             yield TupleScores(np.array(scores), right, len(stated))
 
     def explain(self, doc: Document, relation: Relation, *, top: int = 10) -> list[Reason]:
-        """Return the `top` features of a relation's best sentence; DataError if its concepts share no sentence."""
+        """Return the `top` features of a relation's best sentence by weight; DataError if it has no sentence."""
         best = self._best(doc, relation)
         return self.sentences.explain(doc, self.schema.relation(best.spans), top=top)
 
     def sentence_of(self, doc: Document, relation: Relation) -> SentencePlace:
-        """Return the sentence that speaks most for a relation; DataError if its concepts share none."""
+        """Return the sentence with the highest score for a relation; DataError if its concepts share none."""
         best = self._best(doc, relation)
         return SentencePlace(best.sentence + 1, *map(int, doc.sentences[best.sentence]))
 
     def _best(self, doc: Document, relation: Relation) -> Candidate:
-        """Return the candidate with the highest score for a relation's concepts; DataError if there is none."""
+        """Return the candidate of the highest score for a relation's concepts; DataError if there is none."""
         for named in sorted(relation_concepts(replace(doc, relations=(relation,)), self.schema)):
             for _, pairs, _ in self._score_documents([doc]):
                 for pair in pairs:
@@ -121,7 +121,7 @@ class DocumentExtractor:
         return replace(self, threshold=ranking.threshold_for(self.held.scores, self.held.right, precision))
 
     def _score_documents(self, docs: Iterable[Document]) -> Iterator[tuple[Document, list[_Pair], list[float]]]:
-        """Yield each document with its tuples of concepts and their probabilities."""
+        """Yield each document with its tuples of concepts and their calibrated probabilities."""
         documents = list(docs)
         for doc, found in zip(documents, self.sentences.score_candidates(documents), strict=True):
             pairs = _pairs(found, self.schema)
@@ -149,7 +149,7 @@ class DocumentExtractor:
 
 
 def train_documents(docs: Iterable[Document], schema: Schema, config: Extraction | None = None) -> DocumentExtractor:
-    """Train an extractor between concepts; DataError unless tuples of both kinds exist, ConfigError in the mode joint.
+    """Return an extractor between concepts, trained; DataError without tuples of both kinds; or ConfigError.
 
     The sentence extractor learns from every tuple of mentions of related concepts; the merging regression learns from
     held-out scores of the sentence extractor.
@@ -180,7 +180,10 @@ def train_documents(docs: Iterable[Document], schema: Schema, config: Extraction
 def _train_merging(
     extractor: Extractor, rows: Floats, right: Bools, groups: Sequence[str], scale: tuple[Floats, Floats], missed: int
 ) -> DocumentExtractor:
-    """Train the merging regression on standardised rows, calibrate it, set its threshold; build the extractor."""
+    """Return the extractor: merging regression trained on standardised rows, calibrated, with a threshold.
+
+    `right` tells which rows are related, `groups` are their patients, `scale` has means and deviations of features.
+    """
     from scipy.sparse import csr_matrix
 
     matrix = csr_matrix(rows)
@@ -202,7 +205,7 @@ def _train_merging(
 
 
 def _pairs(found: Sequence[tuple[Candidate, float]], schema: Schema) -> list[_Pair]:
-    """Group scored candidates by each tuple of their concepts; skip tuples that repeat a concept."""
+    """Return scored candidates by tuple of their concepts, in order; tuples that repeat a concept are left out."""
     out: dict[Concepts, list[tuple[Candidate, float]]] = {}
     for candidate, score in found:
         for concepts in product(*(concepts_of(span) for span in candidate.spans)):
@@ -212,7 +215,7 @@ def _pairs(found: Sequence[tuple[Candidate, float]], schema: Schema) -> list[_Pa
 
 
 def _features(doc: Document, pairs: Sequence[_Pair], extractor: Extractor) -> Floats:
-    """Return (P, G) features of each tuple: scores, numbers, places, title; not standardised, `pairs` not empty."""
+    """Return (P, G) features, not standardised, of P tuples, at least one: scores, numbers, places, title."""
     counts: Counter[str] = Counter()
     title: set[str] = set()
     heading = int(doc.sentences[0, 1]) if len(doc.sentences) else 0

@@ -77,6 +77,6 @@ class Schema:
             yield from product(*(argument.spans for argument in arguments))
 
     def key(self, spans: tuple[Span, ...]) -> tuple[tuple[int, int], ...]:
-        """Return a key that is equal for equal tuples: the offsets of their mentions, sorted if symmetric."""
+        """Return the offsets of a tuple's mentions, sorted if symmetric: equal for equal tuples."""
         offsets = tuple((span.start, span.end) for span in spans)
         return tuple(sorted(offsets)) if self.symmetric else offsets

@@ -30,7 +30,7 @@ Facts: TypeAlias = dict[str, Any]
 
 
 def save(extractor: AnyExtractor, path: str | Path) -> AnyExtractor:
-    """Write an extractor to one file; return the extractor with the checksum in its manifest."""
+    """Write an extractor to one file; return it with its checksum in the manifest; ConfigError or ModelError."""
     if isinstance(extractor, JointExtractor):
         facts, state = _of_joint(extractor)
     elif isinstance(extractor, DocumentExtractor):
@@ -43,7 +43,7 @@ def save(extractor: AnyExtractor, path: str | Path) -> AnyExtractor:
 
 
 def load(path: str | Path) -> AnyExtractor:
-    """Read an extractor from a model file, or raise ModelError; it has no report, which only training produces."""
+    """Return the extractor in a model file, without a report, which only training makes; or ModelError."""
     stored = bundle.load(path)
     if stored.manifest.kind != KIND:
         raise ModelError(f"is a model of kind {stored.manifest.kind!r}, not an extractor of relations", path=path)
@@ -53,7 +53,7 @@ def load(path: str | Path) -> AnyExtractor:
 
 
 def _of_entities(extractor: Extractor) -> tuple[Facts, State]:
-    """Return what to store of an extractor between given entities: manifest entries, arrays and strings."""
+    """Return (manifest entries, arrays and strings) to store of an extractor between given entities."""
     facts = {
         "calibration": asdict(extractor.calibration),
         "threshold": extractor.threshold,
@@ -64,7 +64,7 @@ def _of_entities(extractor: Extractor) -> tuple[Facts, State]:
 
 
 def _entities(stored: bundle.Bundle) -> Extractor:
-    """Rebuild an extractor between given entities from a model file; ValueError if weights and features differ."""
+    """Return an extractor between given entities from a model file; ValueError if weights and features differ."""
     facts = stored.manifest.config
     config = replace(Extraction.of(facts["settings"]), mode="entities")
     columns = FeatureColumns.of(config.views, [stored.strings[view] for view in config.views])
@@ -77,7 +77,7 @@ def _entities(stored: bundle.Bundle) -> Extractor:
 
 
 def _of_documents(extractor: DocumentExtractor) -> tuple[Facts, State]:
-    """Return what to store of a document extractor: manifest entries, arrays and strings."""
+    """Return (manifest entries, arrays and strings) to store of a document extractor and its sentence extractor."""
     facts, state = _of_entities(extractor.sentences)
     facts[MERGING] = {
         "calibration": asdict(extractor.calibration),
@@ -90,7 +90,7 @@ def _of_documents(extractor: DocumentExtractor) -> tuple[Facts, State]:
 
 
 def _documents(stored: bundle.Bundle) -> DocumentExtractor:
-    """Rebuild a document extractor, with its sentence extractor, from a model file."""
+    """Return a document extractor, with its sentence extractor, from a model file; KeyError if something is missing."""
     facts, arrays = stored.manifest.config[MERGING], stored.state.child(MERGING).arrays
     weights = LogisticWeights(arrays["weights"], float(facts["bias"]))
     calibration, threshold = PairCalibration(**facts["calibration"]), float(facts["threshold"])
@@ -101,7 +101,7 @@ def _documents(stored: bundle.Bundle) -> DocumentExtractor:
 
 
 def _of_joint(extractor: JointExtractor) -> tuple[Facts, State]:
-    """Return what to store of a joint extractor: manifest entries, arrays and the state of its HMM."""
+    """Return (manifest entries, arrays and the HMM's state) to store of a joint extractor."""
     facts = {
         "rule": extractor.rule._asdict() if extractor.rule else None,
         "threshold": extractor.threshold,
@@ -115,7 +115,7 @@ def _of_joint(extractor: JointExtractor) -> tuple[Facts, State]:
 
 
 def _joint(stored: bundle.Bundle) -> JointExtractor:
-    """Rebuild a joint extractor, with its HMM, from a model file."""
+    """Return a joint extractor, with its HMM, from a model file; KeyError if something is missing."""
     facts = stored.manifest.config
     model = Model.of(stored.state.child(HMM, config=facts[HMM]))
     rule = PairingRule(**facts["rule"]) if facts["rule"] else None
@@ -133,5 +133,5 @@ def _held_arrays(held: HeldOutScores) -> dict[str, Array]:
 
 
 def _held_scores(arrays: Mapping[str, Any]) -> HeldOutScores:
-    """Rebuild held-out scores from arrays of a model file."""
+    """Return the held-out scores that a model file's arrays hold."""
     return HeldOutScores(arrays["held.scores"], arrays["held.right"])

@@ -29,7 +29,7 @@ def bar(value: float, interval: tuple[float, float] | None, *, title: str) -> st
 
 
 def share(value: float) -> str:
-    """Return the SVG of a line from 0 to 1, thick up to the value."""
+    """Return the SVG of a line from 0 to 1, thick from 0 to the value; its title is the percentage."""
     return (
         f'<svg class="bar" viewBox="0 0 120 16" role="img"><title>{value:.1%}</title>'
         f'<line class="axis" x1="4" x2="116" y1="8" y2="8"/>'
@@ -38,7 +38,7 @@ def share(value: float) -> str:
 
 
 def stairs(points: Sequence[Point], *, title: str, across: str, up: str) -> str:
-    """Return the SVG of a precision-recall curve in steps: level until the next point, as nothing is known between."""
+    """Return the SVG of points (x, y) as a curve in steps: at each next y from the point before on."""
     path, last = [], None
     for x, y in points:
         if last is not None:
@@ -49,7 +49,7 @@ def stairs(points: Sequence[Point], *, title: str, across: str, up: str) -> str:
 
 
 def scatter(points: Sequence[Point], sizes: Sequence[int], *, title: str, across: str, up: str) -> str:
-    """Return the SVG of a reliability diagram: dots whose area grows with the spans, and the line of perfect scores."""
+    """Return the SVG of dots (mean score, share right) whose area grows with `sizes`, and the diagonal."""
     diagonal = f'<line class="ideal" x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}"/>'
     largest = max(sizes, default=1)
     corners = " ".join(f"{_x(x):.1f},{_y(y):.1f}" for x, y in points)

@@ -12,7 +12,7 @@ from chaffinch.report.style import CSS
 
 
 def page(title: str, sections: Iterable[str], css: str = "") -> str:
-    """Return a page of sections, without empty ones; `css` is added to the common style sheet.
+    """Return an HTML page of sections, without empty ones; `css` is added to the common style sheet.
 
     >>> page("A < B", ["<p>Hello</p>", ""]).count("<h1>A &lt; B</h1>")
     1
@@ -27,7 +27,7 @@ def page(title: str, sections: Iterable[str], css: str = "") -> str:
 
 
 def facts(values: Mapping[str, str], *, warned: Collection[str] = ()) -> str:
-    """Return a row of boxes, each with a name and a value; those in `warned` are marked."""
+    """Return an HTML row of boxes, each with a name and a value, escaped; those in `warned` are marked."""
     boxes = "".join(
         f"<div{' class=bad' if name in warned else ''}><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
         for name, value in values.items()
@@ -38,7 +38,7 @@ def facts(values: Mapping[str, str], *, warned: Collection[str] = ()) -> str:
 def table(
     head: Iterable[str | tuple[str, str]], rows: Iterable[str], *, kind: str = "", caption: str = ""
 ) -> str:  # fmt: skip
-    """Return a table of class `kind` that scrolls sideways; its rows are HTML.
+    """Return an HTML table of class `kind` that scrolls sideways; `rows` are HTML, headings and caption are escaped.
 
     A heading is a text, or a pair of text and class; without headings there is no head.
     """

@@ -22,7 +22,7 @@ class ColumnChoice:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return all column names that the user gave."""
+        """Return all column names that the user gave: of the texts, then of the id and the patient."""
         return (*self.texts, *(name for name in (self.id, self.patient) if name is not None))
 
 
@@ -44,7 +44,7 @@ class Columns:
     fields: tuple[str, ...] = ()
 
     def cut(self, text: str) -> dict[str, str]:
-        """Return {column name: its part of the joined text}."""
+        """Return {column name: its part of the joined text}, without the break between columns."""
         start, texts = 0, {}
         for name, end in self.texts:
             texts[name] = text[start:end]
@@ -52,7 +52,7 @@ class Columns:
         return texts
 
     def pieces(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Cut [start, end) of the joined text where columns meet; return the parts that lie in one column each."""
+        """Return the parts (start, end) of [start, end) of the joined text that lie in one column each; [] if none."""
         first, found = 0, []
         for _, last in self.texts:
             if max(start, first) < min(end, last):
@@ -71,5 +71,5 @@ class Columns:
 
 
 def _shift_before(changes: Sequence[tuple[int, int, int, int]], place: int) -> int:
-    """Return by how many characters the changes before an offset move it."""
+    """Return by how many characters the changes that end at or before an offset move it."""
     return sum((out_end - out_start) - (end - start) for start, end, out_start, out_end in changes if end <= place)

@@ -31,7 +31,7 @@ class Corpus:
 
     @classmethod
     def of(cls, documents: Iterable[Document], format: str = "") -> Corpus:  # noqa: A002  (plain words)
-        """Return a corpus of documents that are in memory already."""
+        """Read all of these documents, and return a corpus that holds them in memory."""
         in_memory = tuple(documents)
         corpus = cls(lambda: iter(in_memory), format)
         corpus._documents = in_memory
@@ -42,20 +42,24 @@ class Corpus:
         return self._open()
 
     def __len__(self) -> int:
-        """Return the number of documents; raise an error unless the corpus is in memory."""
+        """Return the number of documents; raise TypeError unless the corpus is in memory."""
         return len(self._in_memory("its length"))
 
     @overload
-    def __getitem__(self, place: int) -> Document: ...
+    def __getitem__(self, place: int) -> Document:
+        """Return the document at an index."""
+
     @overload
-    def __getitem__(self, place: slice) -> Corpus: ...
+    def __getitem__(self, place: slice) -> Corpus:
+        """Return a corpus of the documents of a slice."""
+
     def __getitem__(self, place: int | slice) -> Document | Corpus:
-        """Return the document of a number, or a corpus of a slice; TypeError for a corpus that is not in memory."""
+        """Return the document at an index, or a corpus of a slice; IndexError, or TypeError unless in memory."""
         found = self._in_memory("a document by its number")[place]
         return found if isinstance(found, Document) else Corpus.of(found, self.format)
 
     def __bool__(self) -> bool:
-        """Tell whether there is a document; this reads the first one."""
+        """Tell whether there is a document; a corpus that is not in memory opens its input and reads the first one."""
         return next(iter(self), None) is not None
 
     def _in_memory(self, what: str) -> tuple[Document, ...]:
@@ -75,7 +79,7 @@ class Corpus:
         return Corpus(lambda: map(step, self._open()), self.format)
 
     def filter(self, keep: Callable[[Document], bool]) -> Corpus:
-        """Return a corpus of the documents for which `keep` returns True."""
+        """Return a corpus of the documents for which `keep` returns True, lazily unless the corpus is in memory."""
         if self._documents is not None:
             return Corpus.of(filter(keep, self._documents), self.format)
         return Corpus(lambda: filter(keep, self._open()), self.format)
@@ -93,26 +97,33 @@ class Corpus:
         id: str | None = None,  # noqa: A002  (the field's name)
         patient: str | None = None,
     ) -> Corpus:
-        """Return a document for each row of a pandas data frame; the names are those of its columns."""
+        """Return a corpus with a document per row of a pandas frame, other columns as meta; ConfigError for bad names.
+
+        `text`, `id` and `patient` are names of columns; without `id`, a document's id is its row's label in the index.
+        The iteration raises DataError at a row without a text.
+        """
         from chaffinch.text.formats.frames import from_pandas
 
         return from_pandas(frame, text=text, id=id, patient=patient)
 
     def to_pandas(self, *, layer: str | None = None, spans: bool = False) -> Any:
-        """Return a pandas data frame with a row for each document, or with `spans` for each span of a layer."""
+        """Return a pandas frame with a row per document, or with `spans` per span of a layer; or MissingExtraError."""
         from chaffinch.text.formats.frames import to_pandas
 
         return to_pandas(self, layer=layer, spans=spans)
 
     @classmethod
     def from_datasets(cls, dataset: Any, *, layer: str = "gold", text: str = "text") -> Corpus:
-        """Return a document for each row of a Hugging Face dataset of token and tag lists, or of texts."""
+        """Return a corpus of a Hugging Face dataset's rows (tokens and tags, or text); ConfigError without either."""
         from chaffinch.text.formats.frames import from_datasets
 
         return from_datasets(dataset, layer=layer, text=text)
 
     def to_datasets(self, *, layer: str | None = None) -> Any:
-        """Return a Hugging Face dataset of token and tag lists, with the names of the tags."""
+        """Return a Hugging Face dataset of id, tokens, ner_tags (named numbers); MissingExtraError, or DataError.
+
+        DataError if spans overlap or cut tokens.
+        """
         from chaffinch.text.formats.frames import to_datasets
 
         return to_datasets(self, layer=layer)
@@ -138,7 +149,7 @@ class Corpus:
 
 
 def _patient(doc: Document) -> str:
-    """Return the document's patient."""
+    """Return the key of the document's patient: its group, else its id."""
     return doc.patient
 
 
@@ -148,7 +159,10 @@ def _identity(doc: Document) -> str:
 
 
 def _first_part(sizes: dict[str, int], fraction: float, seed: int) -> set[str]:
-    """Return keys, in seeded hash order, whose documents come nearest to `fraction` of all; never all keys."""
+    """Return keys in seeded hash order, documents nearest to `fraction` of all; at least one, but never all.
+
+    `sizes` has the number of documents of each key. Of a single key, nothing is returned.
+    """
     order = sorted(sizes, key=lambda key: hashlib.blake2b(f"{seed}\0{key}".encode()).digest())
     target, taken = fraction * sum(sizes.values()), 0
     first: set[str] = set()

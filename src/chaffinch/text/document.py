@@ -36,7 +36,7 @@ class Soft:
     values: NDArray[np.float64]
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether labels and values are equal."""
+        """Tell whether labels and values are equal; NotImplemented for an object of another class."""
         if not isinstance(other, Soft):
             return NotImplemented
         return self.labels == other.labels and np.array_equal(self.values, other.values)
@@ -81,7 +81,7 @@ class Document:
         max_chars: int = MAX_CHARS,
         columns: Columns | None = None,
     ) -> Document:
-        """Return a checked document, with tokens and sentences computed unless given; DataError if a part does not fit.
+        """Return a checked document, tokens and sentences computed if not given; DataError if a part is wrong.
 
         >>> doc = Document.make("Dr. Penn saw her.", layers={"gold": [Span(4, 8, "DOCTOR")]})
         >>> [doc.text[a:b] for a, b in doc.tokens]
@@ -113,12 +113,12 @@ class Document:
         return self.id if self.group is None else self.group
 
     def words(self) -> list[str]:
-        """Return the text of every token."""
+        """Return the text of every token, in order."""
         text = self.text
         return [text[start:end] for start, end in self.tokens.tolist()]
 
     def sentence_tokens(self) -> NDArray[np.int64]:
-        """Return (S, 2) half-open token indices of every sentence; a token belongs to the sentence it starts in."""
+        """Return (S, 2) half-open token indices of each sentence; a token belongs to the sentence it starts in."""
         starts = np.searchsorted(self.tokens[:, 0], self.sentences[:, 0], side="left")
         ends = np.searchsorted(self.tokens[:, 0], self.sentences[:, 1], side="left")
         return np.stack([starts, ends], axis=1)
@@ -126,7 +126,7 @@ class Document:
     def token_ranges(
         self, spans: Sequence[Span] | NDArray[np.integer], mode: RangeMode = "touch"
     ) -> NDArray[np.int64]:  # fmt: skip
-        """Return (n, 2) half-open token indices of n spans, or of n rows (start, end), in their order.
+        """Return (n, 2) half-open token indices of n spans or rows (start, end): by `mode` touched, inside, or exact.
 
         "touch": the tokens that share a character with the span. "inside": the tokens that lie wholly in it. "exact":
         the tokens that it covers from edge to edge, if both its edges are token edges. A span that has no such token
@@ -145,7 +145,7 @@ class Document:
         return ranges_of_spans(self.tokens, starts, ends, mode)
 
     def with_layer(self, name: str, spans: Iterable[Span]) -> Document:
-        """Return a copy with this layer of spans added, or replaced; DataError if a span is outside the text."""
+        """Return a copy with this layer of spans added, or replaced; DataError if one is empty or outside the text."""
         layers = {**self.layers, name: _sort_spans(spans, len(self.text))}
         return Document(
             self.id, self.text, self.group, self.meta, self.tokens, self.sentences, layers, self.soft, self.relations,
@@ -153,7 +153,7 @@ class Document:
         )  # fmt: skip
 
     def with_soft(self, name: str, soft: Soft) -> Document:
-        """Return a copy with this soft layer added, or replaced; DataError if its rows do not fit the tokens."""
+        """Return a copy with this soft layer added, or replaced; DataError unless it has one row per token."""
         if len(soft.values) != len(self.tokens):
             raise DataError(f"the soft layer has {len(soft.values)} rows for {len(self.tokens)} tokens")
         return Document(
@@ -179,7 +179,7 @@ class Document:
         return document_html(self)
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether all fields except `columns` are equal."""
+        """Tell whether all fields except `columns` are equal; NotImplemented for an object of another class."""
         if not isinstance(other, Document):
             return NotImplemented
         return (
@@ -219,7 +219,7 @@ def check_text(text: str, *, max_chars: int) -> None:
 
 
 def _sort_spans(spans: Iterable[Span], length: int) -> tuple[Span, ...]:
-    """Return the spans sorted; raise DataError if one is empty or outside a text of this length."""
+    """Return the spans sorted, () if there are none; DataError if one is empty or outside a text of this length."""
     ordered = tuple(spans)
     if not ordered:
         return ordered
@@ -235,7 +235,7 @@ def _sort_spans(spans: Iterable[Span], length: int) -> tuple[Span, ...]:
 
 
 def _offsets(pairs: Iterable[tuple[int, int]] | Offsets, length: int, what: str) -> Offsets:
-    """Return pairs as an array (n, 2); raise DataError unless they rise and lie inside a text of this length."""
+    """Return pairs as an array (n, 2); DataError, which names `what`, unless they rise inside the text's length."""
     array = np.asarray(pairs if isinstance(pairs, np.ndarray) else list(pairs), np.int32).reshape(-1, 2)
     flat = array.ravel()
     if len(flat) and (flat[0] < 0 or flat[-1] > length or np.any(np.diff(flat) < 0)):

@@ -49,7 +49,7 @@ class Feature:
     quote: str = field(default="", repr=False)
 
     def in_words(self, *, with_text: bool = False) -> str:
-        """Return the weight, the place and the name, with `with_text` also what it quotes."""
+        """Return one line: the weight, the place and the name, with `with_text` also what it quotes."""
         quoted = f" {self.quote}" if with_text and self.quote else ""
         return f"{self.weight:+8.3f}  {f'[{self.start}, {self.end})':<14} {self.name}{quoted}"
 
@@ -64,7 +64,7 @@ class PathState:
     quote: str = field(default="", repr=False)
 
     def in_words(self, *, with_text: bool = False) -> str:
-        """Return the state, with `with_text` after its word."""
+        """Return the name of the state, with `with_text` as WORD/STATE."""
         return f"{self.quote}/{self.state}" if with_text else self.state
 
 
@@ -166,11 +166,11 @@ class Explanation:
         return tuple(feature for voice in self.voices for feature in voice.features)
 
     def __str__(self) -> str:
-        """Return the explanation in words."""
+        """Return the explanation in words, in offsets alone, without text of the document."""
         return self.in_words()
 
     def in_words(self, *, with_text: bool = False) -> str:
-        """Return a line on the span and lines on each voice; with `with_text` they quote the document."""
+        """Return the headline and lines on each voice; with `with_text` these quote the document."""
         return "\n".join([self.headline(), *(voice.in_words(with_text=with_text) for voice in self.voices)])
 
     def _repr_html_(self) -> str:
@@ -178,7 +178,7 @@ class Explanation:
         return plain_html(str(self))
 
     def headline(self) -> str:
-        """Return one line: the span, its chance and threshold, and the runner-up."""
+        """Return one line: the span, then its chance, threshold, margin and runner-up as far as they are known."""
         facts = [f"chance {_three(self.chance)}"] if self.chance is not None else []
         facts += [f"threshold {_three(self.threshold)}"] if self.threshold is not None else []
         if self.margin is not None:
@@ -249,7 +249,7 @@ def runner_up_of(span: Span, chances: Floats, labels: Sequence[str]) -> tuple[Sp
 
 
 def likeliest_spans(doc: Document, rows: Floats, labels: Sequence[str], span: Span) -> tuple[Span, ...]:
-    """Return the runs of tokens with one likeliest label, none of them O, that share a token with a span."""
+    """Return runs of tokens with one likeliest label, not O, that share a token with a span; scores: mean chances."""
     ((first, end),) = doc.token_ranges([span]).tolist()
     best, out, at = rows.argmax(axis=1).tolist(), [], first
     while at > 0 and best[at] and best[at - 1] == best[at]:
@@ -280,7 +280,7 @@ def _without_token(doc: Document, place: int) -> Document:
 
 
 def _chance(rows: Floats, columns: Sequence[int], tokens: Sequence[int]) -> float:
-    """Return the mean over tokens of the summed chances of some columns."""
+    """Return the mean over the given tokens (rows) of the summed chances of the given columns."""
     return float(rows[np.ix_(tokens, columns)].sum(axis=1).mean())
 
 
@@ -291,23 +291,23 @@ def _log_odds(chance: float) -> float:
 
 
 def _move_offsets(value: Any, offsets: Offsets) -> Any:
-    """Return a value with its start and end mapped by `offsets`."""
+    """Return a copy of a span, feature or state with its start and end mapped by `offsets`."""
     start, end = offsets(value.start, value.end)
     return replace(value, start=start, end=end)
 
 
 def _span_dict(span: Span) -> dict[str, Any]:
-    """Return a span as a dict for JSON."""
+    """Return a span as a dict for JSON: start, end, label, score, source."""
     return {"start": span.start, "end": span.end, "label": span.label, "score": span.score, "source": span.source}
 
 
 def _list_spans(spans: Sequence[Span]) -> str:
-    """Return spans in words, with commas between them."""
+    """Return spans in words, with commas between them; "" without spans."""
     return ", ".join(_span_words(spans))
 
 
 def _span_words(spans: Sequence[Span]) -> Iterator[str]:
-    """Yield each span in words; a score of exactly 1 is that of voices without scores, and is left out."""
+    """Yield each span as "[start, end) LABEL score"; a score of exactly 1, that of voices without any, is left out."""
     for span in spans:
         score = f" {_three(span.score)}" if span.score != 1.0 else ""
         yield f"[{span.start}, {span.end}) {span.label}{score}"

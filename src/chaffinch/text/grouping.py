@@ -25,7 +25,7 @@ class Grouping:
     option: str = "--group"
 
     def __post_init__(self) -> None:
-        """Raise ConfigError if the pattern is no regular expression."""
+        """Raise ConfigError, which names the option, if the pattern is no regular expression."""
         if self.pattern:
             compile_pattern(self.pattern, False, f"{self.option} {self.pattern!r} is not a regular expression")
 
@@ -47,7 +47,7 @@ class Grouping:
         return doc if group is None else replace(doc, group=group)
 
     def assign(self, documents: Iterable[Document], *, must: bool = True) -> Iterator[Document]:
-        """Yield the documents with their patients; with `must`, raise ConfigError at the end if none was assigned."""
+        """Yield the documents with their patients; with `must`, ConfigError at the end if the rule assigned none."""
         number = assigned = 0
         for number, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
             grouped = self(doc)

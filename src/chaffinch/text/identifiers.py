@@ -160,7 +160,7 @@ KNOWN_LABELS = tuple(sorted({*KINDS, *(alias for kind in _ROWS for alias in kind
 
 @lru_cache(maxsize=4096)
 def kind_of(label: str) -> Kind:
-    """Return the kind of a label, of category OTHER if unknown; case, blank, hyphen and underscore do not matter.
+    """Return the kind of a label, of category OTHER if unknown; letter case, blanks, hyphens, underscores are alike.
 
     >>> kind_of("NOMBRE_PERSONAL_SANITARIO").name, kind_of("location other").name
     ('DOCTOR', 'LOCATION-OTHER')
@@ -178,7 +178,9 @@ def is_known(label: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def names_identifier(label: str) -> bool:
-    """Tell whether text with this label identifies a person by itself: a name, a contact, a number, a street.
+    """Tell whether text with this label identifies a person by itself (a name, contact, number, street).
+
+    A word in the label can say so too, where no guideline knows the label.
 
     >>> names_identifier("NOMBRE_SUJETO_ASISTENCIA"), names_identifier("PatientFirstName"), names_identifier("DATE")
     (True, True, False)

@@ -25,7 +25,7 @@ def plain_html(text: str) -> str:
 
 
 def document_html(doc: Document) -> str:
-    """Return a document's text as HTML, once per layer with its spans marked; overlaps resolved by length.
+    """Return a document's first `_MOST` characters as HTML, once per layer, its spans marked, of overlaps the longest.
 
     >>> from chaffinch.text import Document, Span
     >>> "<mark" in document_html(Document.make("Dr. Penn", layers={"gold": [Span(4, 8, "DOCTOR")]}))
@@ -37,7 +37,7 @@ def document_html(doc: Document) -> str:
 
 
 def _mark_spans(doc: Document, layer: str) -> str:
-    """Return the first `_MOST` characters as HTML, the spans of a layer as <mark>; overlaps resolved by length."""
+    """Return the first `_MOST` characters as HTML, a layer's spans as <mark>; of overlaps the longest is shown."""
     labels = sorted({span.label for span in doc.layers[layer]})
     pieces, at = [], 0
     for span in resolve(doc.layers[layer]):

@@ -27,10 +27,9 @@ _REMEDIES = {
 
 
 def compile_pattern(pattern: str, ignore_case: bool, complaint: str = "") -> Any:
-    """Compile a regular expression with RE2, cached; raise ConfigError that says where the fault is.
+    """Return a pattern compiled with RE2, cached; ConfigError, begun with `complaint`, says where a fault is.
 
-    Raise ConfigError with the position of the fault and a remedy if it is invalid; `complaint` is the first part of the
-    message, in the words of the caller, such as the name of an option.
+    Without `complaint`, the message begins with the pattern itself; it ends in a remedy.
     """
     import re2
 
@@ -48,7 +47,7 @@ def compile_pattern(pattern: str, ignore_case: bool, complaint: str = "") -> Any
 
 @cache
 def _compile(pattern: str, ignore_case: bool) -> Any:
-    """Compile a regular expression with RE2; an error in it is raised, and not logged."""
+    """Return a pattern compiled with RE2, cached; raise re2.error, which is not logged, if it is invalid."""
     import re2
 
     options = re2.Options()
@@ -68,7 +67,7 @@ def _error_position(pattern: str, kind: str, part: str) -> int:
 
 
 def _bracket_position(pattern: str) -> int:
-    """Return the index of the first unmatched ")", else of the last "(" left open, else the last index."""
+    """Return the index of the first unmatched ")", else of the innermost "(" left open, else the last index."""
     opened: list[int] = []
     index = class_start = 0
     while index < len(pattern):

@@ -52,7 +52,7 @@ def sentence_offsets(text: str, tokens: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def line_offsets(text: str, tokens: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return (S, 2) start and end of sentences, one per line that has a token."""
+    """Return (S, 2) start and end of sentences, one per line that has a token, from its first token to its last."""
     return _sentences_from_starts(list(accumulate(len(line) + 1 for line in text.split(_line_break(text)))), tokens)
 
 
@@ -82,12 +82,12 @@ def stop_offsets(text: str, tokens: NDArray[np.int32], sentences: NDArray[np.int
 
 
 def _line_break(text: str) -> str:
-    """Return the character that ends lines: CR only if the text has no LF."""
+    """Return the character that ends lines: LF, or CR if the text has no LF."""
     return "\r" if "\n" not in text else "\n"  # CR LF ends in LF, and the CR is white space
 
 
 def _sentences_from_starts(cuts: list[int], tokens: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return (S, 2) sentences, given the offsets where they begin; offsets before the same token count once."""
+    """Return (S, 2) sentences that begin at the first token and at the first token from each cut on."""
     if not len(tokens):
         return np.zeros((0, 2), np.int32)
     begins = np.searchsorted(np.ascontiguousarray(tokens[:, 0]), cuts).tolist()
@@ -99,7 +99,7 @@ def _sentences_from_starts(cuts: list[int], tokens: NDArray[np.int32]) -> NDArra
 
 
 def _stop_cuts(text: str) -> list[int]:
-    """Return the offsets where a sentence begins after punctuation."""
+    """Return the offsets where a sentence begins after punctuation, in no order."""
     cuts = [m.end() for m in _STOP.finditer(text) if m.lastindex or _ends_sentence(text, *m.span())]
     return cuts if text.isascii() else cuts + [m.end() for m in _WIDE_STOP.finditer(text)]
 

@@ -38,7 +38,7 @@ class Span:
             )
 
     def __len__(self) -> int:
-        """Return the number of characters."""
+        """Return the number of characters (code points)."""
         return self.end - self.start
 
     def overlaps(self, other: Span) -> bool:
@@ -47,7 +47,7 @@ class Span:
 
 
 def find_overlap(spans: Sequence[Span]) -> tuple[Span, Span] | None:
-    """Return the first two spans of a sorted sequence that share a character, or None."""
+    """Return two spans of a sorted sequence that share a character, the first that meets one before it, or None."""
     furthest: Span | None = None
     for span in spans:
         if furthest is not None and span.start < furthest.end:
@@ -67,7 +67,7 @@ OVERLAP_RULES = tuple(_RANKS)
 
 
 def resolve(spans: Iterable[Span], rule: str = "longest") -> tuple[Span, ...]:
-    """Resolve overlaps by a named rule, return the kept spans sorted; raise ConfigError for an unknown rule.
+    """Resolve overlaps by a named rule; return the spans kept, sorted; ConfigError for an unknown rule.
 
     Rules: "longest", "shortest", "score" (the most confident), "first" (the earliest start).
 
@@ -98,7 +98,7 @@ def overlap_clusters(spans: Iterable[Span]) -> Iterator[list[Span]]:
 
 
 def _resolve_cluster(spans: Iterable[Span], rank: Callable[[Span], tuple[float, ...]]) -> list[Span]:
-    """Return, sorted, each span that overlaps none of a better rank that stays."""
+    """Take spans by rank (lowest first) and keep each that overlaps none kept; return them sorted."""
     kept: list[Span] = []  # sorted and free of overlaps, so only the neighbours can be in the way
     for span in sorted(spans, key=lambda s: (*rank(s), s.start, -s.end, s.label)):
         index = bisect_left(kept, span)

@@ -73,7 +73,7 @@ def valid_runs(tags: Sequence[str], scheme: Scheme) -> list[Run]:
 
 
 def _candidates(split: Sequence[tuple[str, str]], scheme: Scheme) -> Iterator[Run]:
-    """Yield (begin, end, label) of maximal runs of one label; B and S begin a run, in IOBES also what follows E, S."""
+    """Yield (begin, end, label) of runs of one label; B and S begin a run, in IOBES also what follows E or S."""
     begin = 0
     for t in range(1, len(split) + 1):
         (before, label_before) = split[t - 1]
@@ -105,7 +105,7 @@ def _letters(length: int, scheme: Scheme) -> str:
 
 
 def tags_of_runs(found: Sequence[Run], length: int, scheme: Scheme = "IOB2") -> list[str]:
-    """Return one tag per token for sorted (first, end, label) runs that do not overlap.
+    """Return one tag per token, "O" outside, for sorted (first, end, label) runs that do not overlap.
 
     >>> tags_of_runs([(0, 2, "X"), (2, 3, "X")], 4, "IOBES")
     ['B-X', 'E-X', 'S-X', 'O']

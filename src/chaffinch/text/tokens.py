@@ -57,14 +57,14 @@ _BLOCKS_WITH_MARKS = ((0x300, 0x3400), (0xA000, 0xAC00), (0xD7A4, 0xD800), (0xF9
 
 
 def _combining_marks() -> str:
-    """Return the combining marks of the basic plane for a regex class: they belong to the letter before them."""
+    """Return the combining marks of the basic plane, as characters for a regex class."""
     chars = (chr(c) for block in _BLOCKS_WITH_MARKS for c in range(*block))
     return "".join(c for c in chars if unicodedata.category(c) in {"Mn", "Mc"})
 
 
 @cache
 def token_pattern() -> re.Pattern[str]:
-    """Return the token pattern, compiled on first use; its alternatives are in the order in which they are tried."""
+    """Return the token pattern, compiled on first use; its matches cover the text, with blanks after a token."""
     marks = _combining_marks()
     letter, sign = rf"[^\W\d_{_IDEOGRAPHS}{_KANA}]", rf"[^\W_{_IDEOGRAPHS}{_KANA}]"
     signs = rf"{sign}++(?:[{marks}]++{sign}*+)*+"  # letters and digits, with the marks that belong to them
@@ -129,7 +129,7 @@ def token_offsets(text: str) -> NDArray[np.int32]:
 
 
 def _space_mask(text: str) -> NDArray[np.bool_]:
-    """Return (n,) whether each character is white space."""
+    """Return an array (n,) that tells for each character whether it is white space."""
     if text.isascii():
         return np.frombuffer(text.encode().translate(_ASCII_SPACE), np.bool_)
     units = text.encode("utf-16-le")
@@ -144,14 +144,14 @@ _ASCII_SPACE = bytes(chr(c).isspace() for c in range(256))
 
 @cache
 def _white_space_table() -> NDArray[np.bool_]:
-    """Return (65536,) whether each code point of the basic plane is white space."""
+    """Return an array (65536,) that tells for each code point of the basic plane whether it is white space."""
     return np.array([chr(c).isspace() for c in range(0x10000)])
 
 
 def ranges_of_spans(
     tokens: NDArray[np.integer], starts: NDArray[np.integer], ends: NDArray[np.integer], mode: RangeMode = "touch"
 ) -> NDArray[np.int64]:
-    """Return (n, 2) half-open token ranges that n spans touch (or another `mode`), by token offsets (T, 2).
+    """Return (n, 2) half-open token indices of n spans, by token offsets (T, 2); modes as in `token_ranges`.
 
     >>> tokens = np.array([[0, 3], [4, 7], [8, 12]])
     >>> ranges_of_spans(tokens, np.array([2]), np.array([7])).tolist()

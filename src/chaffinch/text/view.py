@@ -93,7 +93,7 @@ class View:
     ends: NDArray[np.int64]  # (N,)
 
     def back(self, start: int, end: int) -> tuple[int, int]:
-        """Return the original offsets of a stretch [start, end) of the view; an empty one is not checked for."""
+        """Return the original offsets of a stretch [start, end) of the view, which must not be empty (not checked)."""
         return int(self.starts[start]), int(self.ends[end - 1])
 
     def forth(self, offsets: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -103,13 +103,13 @@ class View:
         return np.stack([firsts, np.maximum(firsts, stops)], axis=1)
 
     def spans_back(self, spans: Iterable[Span]) -> list[Span]:
-        """Return spans of the view moved to offsets of the original."""
+        """Return copies of spans of the view with their offsets in the original."""
         return [
             replace(span, start=start, end=end) for span in spans for start, end in [self.back(span.start, span.end)]
         ]
 
     def document(self, doc: Document) -> Document:
-        """Return the document with the view's text, new tokens, its spans moved to the view, and no soft labels."""
+        """Return the document with the view's text, tokens, and spans it shows; no soft labels, no relations."""
         layers = {name: list(self._spans_forth(spans)) for name, spans in doc.layers.items()}
         sentences = np.maximum.accumulate(self.forth(doc.sentences).ravel()).reshape(-1, 2) if doc.given else None
         return Document.make(
@@ -118,9 +118,9 @@ class View:
         )  # fmt: skip
 
     def soft_back(self, soft: Soft, shown: Document, doc: Document) -> Soft:
-        """Move soft labels of the view's tokens to the original's: of those a token touches, the one least O; else O.
+        """Return soft labels by the original's tokens: the row least O of the view's tokens it touches, else O.
 
-        A token gets the row of the token in the view that it touches, the least sure to be O if there are several.
+        `shown` is the document that `soft` belongs to, `doc` the original. A token that the view does not show is O.
         """
         rows = np.zeros((len(doc.tokens), len(soft.labels)))
         other = soft.labels.index("O")
@@ -151,12 +151,15 @@ class ShownDocument:
 
     @classmethod
     def of(cls, doc: Document) -> ShownDocument:
-        """Return the document together with its view in plain characters."""
+        """Return the document together with the document of its view in plain characters."""
         view = view_of(doc.text)
         return cls(doc, doc) if view is None else cls(doc, view.document(doc), view)
 
     def restore(self, read: Document) -> Document:
-        """Return the original with all layers that were added to the shown document, in original offsets."""
+        """Return the original with all layers and soft labels that `read` has besides, in original offsets.
+
+        `read` is the shown document, annotated. Where the text is its own view, it is returned as it is.
+        """
         view = self.view
         if view is None:
             return read
@@ -180,7 +183,7 @@ def view_of(text: str) -> View | None:
         view.drop(_line_ends(view.text))
     if _MAYBE_SPACED.search(view.text):
         view.drop(_letter_gaps(view.text))
-    return view.made()
+    return view.build()
 
 
 def narrow_view(text: str) -> View | None:
@@ -194,7 +197,7 @@ def narrow_view(text: str) -> View | None:
         return None
     view = _View(text.replace("\t", " "), changed=True)
     view.drop((start + 1, end) for start, end in gaps)
-    return view.made()
+    return view.build()
 
 
 def find_wide_gaps(text: str) -> list[tuple[int, int]]:
@@ -218,12 +221,12 @@ class _View:
     """A view while it is made."""
 
     def __init__(self, text: str, *, changed: bool = False) -> None:
-        """Begin with the text itself as its view."""
+        """Begin with the text itself as its view; `changed` if the text is not the original's."""
         self.text, self._size, self._changed = text, len(text), changed
         self._starts: NDArray[np.int64] | None = None
         self._ends: NDArray[np.int64] | None = None
 
-    def made(self) -> View | None:
+    def build(self) -> View | None:
         """Return the view; None if nothing was changed."""
         if not self._changed:
             return None
@@ -238,7 +241,7 @@ class _View:
         return self._starts, self._ends
 
     def read_characters(self, readings: dict[str, str]) -> None:
-        """Replace characters by their readings in the table; compose marks with the letter before, or drop them."""
+        """Replace characters of the view by their `readings`; drop unseen ones, and compose marks with letters."""
         text, out, starts, ends = self.text, list[str](), list[int](), list[int]()
         ornamental = _MARKED_WORD.search(text) is not None
         skipped = -1
@@ -280,7 +283,7 @@ class _View:
 
 @lru_cache(maxsize=4096)
 def _reading(sign: str) -> str:
-    """Return what a character is read as: itself, plain characters alike, a blank, or "" if it is unseen."""
+    """Return what a character is read as: itself, plain characters alike, a blank, or "" if it is invisible."""
     if sign in _PLAIN:
         return sign
     if sign in _ALIKE:
@@ -302,7 +305,7 @@ def _reading(sign: str) -> str:
 
 
 def _separates(text: str, place: int, sign: str) -> bool:
-    """Tell whether an unseen character separates words: "John" from "Smith", or the second of two control codes."""
+    """Tell whether an unseen character means a blank: "John|Smith", or the second of two control codes."""
     if sign == SOFT_HYPHEN or _MARK.match(sign):
         return False
     if unicodedata.category(sign) == "Cc" and text[place - 1 : place] == sign:
@@ -312,7 +315,7 @@ def _separates(text: str, place: int, sign: str) -> bool:
 
 
 def _line_ends(text: str) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) to drop where a hyphen breaks a word or number at a line end; the hyphen if not needed."""
+    """Yield (start, end) to drop of words and numbers broken at a line end: the break, and a hyphen only for it."""
     for match in _BREAK.finditer(text):
         hyphen, end = match.span()
         line = text[text.rfind("\n", 0, hyphen) + 1 : hyphen]
@@ -328,7 +331,7 @@ def _line_ends(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_heading(line: str) -> bool:
-    """Tell whether a line before a hyphen is one common word, such as "Assessment"."""
+    """Tell whether a line before a hyphen is one common English word longer than a syllable: "Assessment"."""
     word = line.strip()
     return len(word) > _LONGEST_SYLLABLE and word.isalpha() and languages.fold(word) in languages.pack("en").common
 
@@ -394,7 +397,7 @@ def _is_number(text: str, start: int, end: int, *, beside_words: bool) -> bool:
 
 
 def _keeps_blank(text: str, place: int) -> bool:
-    """Tell whether a blank between single characters separates words and stays.
+    """Tell whether a blank between single characters separates words (after a mark, before a capital), and stays.
 
     "M c" and "M a c" begin a name.
     """

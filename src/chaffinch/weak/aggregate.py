@@ -53,7 +53,7 @@ class FittedAggregator(LabelVotes, Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the labels it knows; none if it takes any."""
+        """Return the labels it knows; () if it takes any label."""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ class FittedRule:
     names: tuple[str, ...] = ()
 
     def __call__(self, docs: Sequence[Document], layer: str) -> list[Document]:
-        """Return the documents with `layer` added: the spans that the rule makes of the sources' votes."""
+        """Return the documents with `layer` added: the rule's spans, and soft labels if the rule gives chances."""
         votes = collect_votes(docs, sources=self.sources)
         spans = self.config.spans(votes)
         if self.config.overlaps:
@@ -139,7 +139,7 @@ class Aggregator:
     embeds: bool = False  # it needs an embedder, which is in no file
 
     def settings(self, *, seed: int = 0) -> Settings:
-        """Return the aggregator's default settings, with this seed if it has one."""
+        """Return the aggregator's default settings, with this seed if they have a field `seed`."""
         default: Any = self.config()
         settings: Settings = replace(default, seed=seed) if hasattr(default, "seed") else default
         return settings
@@ -198,7 +198,7 @@ def aggregate(
     fit_on: Iterable[Document] | None = None, layer: str = LAYER, sources: Sequence[str] | None = None,
     watcher: Watcher | None = None, embedder: Embedder | None = None,
 ) -> list[Document]:  # fmt: skip
-    """Return the documents with an added layer: the sources' votes, aggregated by `config` (default: `MultiHMM()`).
+    """Fit `config` (default `MultiHMM()`) to the sources' votes; return the documents with aggregated spans as a layer.
 
     A model is fitted to the votes on these documents, or on those of `fit_on`, and adds soft labels too; of the rules
     only the vote on tokens does. Gold is not used. `CHMM()` reads words through an `embedder`, by default the packaged
@@ -221,7 +221,7 @@ def fit(
     docs: Sequence[Document], config: Settings | None = None, *, fit_on: Iterable[Document] | None = None,
     sources: Sequence[str] | None = None, watcher: Watcher | None = None, embedder: Embedder | None = None,
 ) -> FittedAggregator:  # fmt: skip
-    """Fit an aggregator to the documents' votes, or to those of `fit_on`; the result labels documents when called."""
+    """Fit an aggregator (default `MultiHMM()`) to the votes of `fit_on`, else of `docs`; ConfigError or DataError."""
     config = MultiHMM() if config is None else config
     aggregator = aggregator_of(config)
     other = None if fit_on is None else list(fit_on)
@@ -305,7 +305,7 @@ def load(path: str | Path, *, embedder: Embedder | None = None) -> FittedAggrega
 def _votes_to_learn(
     docs: Sequence[Document], fit_on: Sequence[Document] | None, sources: Sequence[str] | None
 ) -> VoteMatrix:  # fmt: skip
-    """Return the vote matrix of `fit_on`, else of `docs`, with the labels of both; DataError if it is empty."""
+    """Return the votes of `fit_on` with the labels of both, else of `docs`; DataError if `fit_on` is empty."""
     if fit_on is None:
         return collect_votes(docs, sources=sources)
     if not fit_on:
@@ -316,7 +316,7 @@ def _votes_to_learn(
 
 
 def _with_spans(docs: Sequence[Document], votes: VoteMatrix, spans: Spans, layer: str) -> list[Document]:
-    """Return the documents with a layer of spans made of token ranges of the label matrix; overlaps are kept."""
+    """Return the documents with `layer` added: token ranges of the vote matrix as spans; overlaps are kept."""
     cuts = np.searchsorted(spans.first, votes.documents)
     out = []
     for number, doc in enumerate(docs):

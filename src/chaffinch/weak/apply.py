@@ -105,7 +105,7 @@ def apply(
     strict: bool = False,
     hints: bool = True,
 ) -> Applied:
-    """Run all sources on the documents; return them with a layer of votes per source ("source:NAME"), and a report.
+    """Run sources on documents; return these with "source:NAME" layers, and a report; `strict` raises DataError.
 
     A source that raises an error casts no votes on that document, and a result that is no span of the text is dropped;
     both are counted, with the line of the source's file. A source that found nothing gets a hint, and so does one whose
@@ -140,7 +140,7 @@ def apply(
 
 
 def votes_of(doc: Document, sources: Sequence[Source]) -> list[_Answer]:
-    """Run the sources on a document, each after those it builds on; return answers in the order of `sources`."""
+    """Run the sources on a document, each after those it builds on; return (spans, errors, seconds) in given order."""
     answers: dict[str, _Answer] = {}
     for source in order_sources(sources):
         answer = _ask(source, doc)
@@ -150,7 +150,7 @@ def votes_of(doc: Document, sources: Sequence[Source]) -> list[_Answer]:
 
 
 def _ask(source: Source, doc: Document) -> _Answer:
-    """Run one source on one document; on an error, return no spans, and the error's type and line only."""
+    """Run a source on a document; return its valid spans, counted errors (never the message), and seconds of CPU."""
     began = time.thread_time()
     spans: list[Span] = []
     try:
@@ -203,7 +203,7 @@ def _batch_in_worker(docs: Sequence[Document]) -> list[_Answers]:
 
 @contextmanager
 def _map_batches(sources: Sequence[Source], workers: int) -> Iterator[Any]:
-    """Yield a function that maps batches to (batch, answers), on processes or threads; ConfigError if one dies."""
+    """Yield a map of batches to (batch, answers), by processes or threads; ConfigError if a process dies."""
     if workers > 1 and all(map(is_plain_data, sources)):
         pool = ProcessPoolExecutor(workers, get_context("spawn"), _hold, (sources,))
         try:
@@ -261,7 +261,7 @@ def _reject_failures(sources: Sequence[Source], answers: _Answers, number: int) 
 
 
 def _add_hints(tally: Tally, source: Source, docs: Sequence[Document]) -> Tally:
-    """Return the counts with hints on the source's settings, and on why it found nothing."""
+    """Return the tally with its hints replaced: on easily misread settings, and on why it found nothing."""
     hints = [source.remark()] if hasattr(source, "remark") else []
     if docs and not tally.spans and not tally.errors:
         reason = source.hint(docs) if hasattr(source, "hint") else ""

@@ -82,7 +82,7 @@ def fit(
     votes: VoteMatrix, docs: Sequence[Document], config: CHMM | None = None, *, watcher: Watcher | None = None,
     embedder: Embedder | None = None,
 ) -> FittedCHMM:  # fmt: skip
-    """Fit a conditional HMM to the votes and the embeddings of the documents' tokens, and return it with its embedder.
+    """Fit a conditional HMM to the votes and the tokens' embeddings, by the packaged embedder if None; keep that too.
 
     `embedder` defaults to the packaged one, of the extra `minilm`.
     """

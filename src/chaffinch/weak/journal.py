@@ -36,7 +36,7 @@ class Journal:
 
     @classmethod
     def open(cls, path: Path, run: str, *, resume: bool) -> Journal:
-        """Open a run's journal, with its answers if it resumes, else empty; ConfigError if of another run or damaged.
+        """Open a run's journal with its answers if `resume`, else empty; ConfigError if another run's or damaged.
 
         A line that an interrupt cut off is dropped.
         """
@@ -111,7 +111,7 @@ def is_slow(source: Source) -> bool:
 
 
 def sources_digest(sources: Sequence[Source], file: Path) -> str:
-    """Return a hash of the file of sources and of the models that they read."""
+    """Return a hash of the file of sources, their descriptions, and the model files that they read."""
     mark = hashlib.sha256(file.read_bytes())
     for source in sources:
         mark.update(stable_repr(tuple(describe_source(source).items())).encode())
@@ -123,6 +123,6 @@ def sources_digest(sources: Sequence[Source], file: Path) -> str:
 
 
 def _append(path: Path, line: bytes) -> None:
-    """Append a line to the file, which only its owner can read."""
+    """Append a line to the file; create it with mode 0600 if it is absent."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as stream:
         stream.write(line + b"\n")

@@ -94,7 +94,7 @@ class WeakTagger:
         return [self.text(doc, doc.layer(KIND)) for doc in self.aggregator(docs, KIND)]
 
     def _with_sources(self, docs: Sequence[Document]) -> list[tuple[Span, ...]]:
-        """Return each document's spans by sources, label propagation and students; `how` decides how students count."""
+        """Return each document's spans by sources and propagation, plus the students' ("adds"), or by votes of all."""
         voted, answers = self.with_votes(docs), self.students(docs)
         if self.how == "adds":
             rows = zip(docs, self.source_spans(voted), answers, strict=True)
@@ -108,7 +108,7 @@ class WeakTagger:
         ]  # fmt: skip
 
     def save(self, path: str | Path) -> Manifest:
-        """Write the tagger to one file, atomically; of sources in Python only names; ConfigError if a function votes.
+        """Write the tagger to one file, atomically; Python sources by name; ConfigError for a function as aggregator.
 
         If the votes of a source came with the documents, and the tagger does not have the source, other documents must
         have its votes, too.
@@ -199,7 +199,7 @@ def _choose_sources(config: Mapping[str, Any], supplied: Mapping[str, Source]) -
 
 
 def _embedder(found: Bundle, embedder: Embedder | None) -> Embedder | None:
-    """Return the embedder, the packaged one if needed and None given; ModelError if training used another."""
+    """Return the embedder, the packaged one if None and needed; ModelError if it is absent or training had another."""
     network = found.state.child("network").arrays
     embedding = [aggregator.config.__name__ for aggregator in AGGREGATORS if aggregator.embeds]
     if embedder is None and (network or found.manifest.config["aggregator"]["kind"] in embedding):
@@ -220,7 +220,7 @@ def _embedder(found: Bundle, embedder: Embedder | None) -> Embedder | None:
 def with_added(
     doc: Document, fixed: Sequence[Span], answer: Answer, names: Sequence[str], threshold: float
 ) -> tuple[Span, ...]:
-    """Return `fixed` and those spans of the student that touch none of them and whose tokens reach the threshold."""
+    """Return, sorted, `fixed` and student spans that touch none of it and whose weakest token reaches `threshold`."""
     taken = np.zeros(len(doc.text) + 1, np.bool_)
     for span in fixed:
         taken[span.start : span.end] = True

@@ -107,7 +107,7 @@ def _count_votes(vote_matrix: VoteMatrix) -> Ints:
 
 
 def _most_voted(vote_matrix: VoteMatrix, rule: TokenVote) -> Ints:
-    """Return (T,) the tag with the most votes on each token; `rule.ties` decides ties."""
+    """Return (T,) the tag with most votes on each token, O without votes; `rule.ties` says if B- or I- goes first."""
     L = 1 + 2 * len(vote_matrix.names)
     begin, inside = np.arange(1, L, 2), np.arange(2, L, 2)
     order = np.concatenate([[0], *((inside, begin) if rule.ties == "inside" else (begin, inside))]).astype(np.int64)

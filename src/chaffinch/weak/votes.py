@@ -28,14 +28,14 @@ _LINKS = {"TOGETHER": TOGETHER, "APART": APART}
 
 
 def sources_of(docs: Sequence[Document]) -> tuple[str, ...]:
-    """Return the names of all sources, in the order in which they occur in the documents."""
+    """Return the names of all sources with a layer of spans or soft labels, in order of occurrence."""
     return _names_with(docs, SOURCE)
 
 
 def collect_votes(
     docs: Sequence[Document], *, sources: Sequence[str] | None = None, labels: Sequence[str] | None = None
 ) -> VoteMatrix:
-    """Build the label matrix: (T, S) votes of the sources (default: all) on all tokens of the documents.
+    """Build the label matrix: (T, S) each source's tag of each token, from spans, or soft labels where it has them.
 
     `labels` are the entity labels; by default all that sources use. A span that cuts a token counts for the whole
     token; of overlapping spans of a source the longest counts, then the first.

@@ -38,7 +38,7 @@ def listen(settings: ServerSettings) -> socket.socket:
 
 
 def serve(factory: AppFactory, settings: ServerSettings, listener: socket.socket, *, workers: int = 1) -> None:
-    """Serve the app in `workers` processes until SIGINT or SIGTERM, then finish open requests; needs uvicorn."""
+    """Serve the app in `workers` processes until SIGINT or SIGTERM, then finish requests; MissingExtraError."""
     try:
         import uvicorn
         from uvicorn.supervisors import Multiprocess

@@ -14,7 +14,7 @@ _ABOUT = "Take identifiers out of notes. `chaffinch deid IN -o OUT` is short for
 
 
 def _command(module: str, name: str, about: str) -> DeferredCommand:
-    """Return a command of a module of this folder."""
+    """Return the deferred command NAME_command of a module of this folder, with `about` as its help."""
     return DeferredCommand(f"{__name__}.{module}", f"{name}_command", about)
 
 

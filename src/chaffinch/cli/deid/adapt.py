@@ -111,7 +111,7 @@ def _describe_origin(model: str, notes: int, reviewed: int) -> str:
 
 
 def _read_reviewed(options: AdaptOptions) -> list[Document]:
-    """Read the notes of --gold, a file or a review project, [] without it; DataError if nothing in them is marked."""
+    """Return the notes of --gold, a file or a review project; [] without; DataError if nothing in them is marked."""
     gold, key_file = options.gold, options.key_file
     by_people = gold is not None and (gold / "project.toml").is_file()
     if key_file is not None and not by_people:

@@ -22,7 +22,7 @@ _SUFFIXES = ("", ".parquet", ".pq")
 
 
 def run_on_spark(options: RunOptions, spec: DetectorSpec) -> None:
-    """Release the notes of the options on Spark, and print the result; raise WithheldError if some are withheld."""
+    """Release notes on Spark, print the result; ConfigError for unfit options, WithheldError if any is withheld."""
     for flag in _flags_without_effect(options):
         raise ConfigError(f"{flag} does not go with --engine spark; leave it out, or use --engine plain")
     if options.output is None:

@@ -26,7 +26,7 @@ class ConfigFile:
 
 
 def load_config(context: typer.Context, path: Path | None) -> ConfigFile | None:
-    """Make a TOML file's values the defaults of the command's options; return its tables, warnings; or ConfigError.
+    """Make a TOML file's values the command's defaults; return its tables, or None without file; ConfigError if unfit.
 
     Keys outside a table, and those of the command's table, are options of the command. A table or key that nobody
     knows is refused. Tables of other commands are left to them, and are a warning.

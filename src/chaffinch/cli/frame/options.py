@@ -82,7 +82,7 @@ def path_of(config: object) -> Path | None:
 
 
 def read_group_by(value: str | None) -> tuple[str | None, dict[str, str] | None]:
-    """Return (regex, None), or ({id: patient} of a file as second), for --group-by; ConfigError or DataError."""
+    """Return (regex, None), (None, {id: patient}) of a file or (None, None) for --group-by; ConfigError, DataError."""
     if value is None:
         return None, None
     path = Path(value)
@@ -116,11 +116,11 @@ class ColumnOptions(Protocol):
 
     @property
     def id_column(self) -> str | None:
-        """Return the value of --id-column."""
+        """Return the value of --id-column, None if it is not given."""
 
     @property
     def patient_column(self) -> str | None:
-        """Return the value of --patient-column."""
+        """Return the value of --patient-column, None if it is not given."""
 
 
 def columns_of(options: ColumnOptions) -> ColumnChoice:

@@ -14,7 +14,7 @@ def show_root(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
-    """Print the version with --version, or the list of verbs if no verb is given."""
+    """Print the version with --version and exit, or the list of verbs if no verb is given."""
     if version:
         sys.stdout.write(f"chaffinch {__version__}\n")
         raise typer.Exit

@@ -55,7 +55,7 @@ def settings_of(options: RelateOptions) -> Extraction:
 
 
 def _joint_settings(options: RelateOptions) -> dict[str, Any]:
-    """Return `hmm` and other settings of the mode joint: --set over the published model it names, or the defaults.
+    """Return `hmm` and other settings of mode joint: --set over a published or default model; ConfigError if unfit.
 
     `published` starts from a model of the publication: its path, its order of pairing, and bare text unless --mask.
     """

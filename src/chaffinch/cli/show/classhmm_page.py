@@ -120,7 +120,7 @@ def _lift(feature: Mapping[str, Any]) -> str:
 
 
 def _places(name: str, shares: Sequence[float]) -> str:
-    """Return small SVG bars of how often a state's tokens are first, inner, last or alone in a span."""
+    """Return an SVG of small bars: the shares of a state's tokens that are first, inner, last or alone in a span."""
     bars = []
     for place, (position, share) in enumerate(zip(POSITIONS, shares, strict=True)):
         x, tall = place * (WIDTH + GAP), max(TALL * share, 1.0)

@@ -15,7 +15,7 @@ from chaffinch.text.document import Splitter
 
 
 def choose_layer(layer: str | None, soft: str | None, chosen: Config) -> str | None:
-    """Return the layer to learn from: `layer`, or "gold" if the config has feature layers; ConfigError if it is one."""
+    """Return `layer`, or "gold" if it is None and the config has feature layers; ConfigError if it is a feature too."""
     features = getattr(chosen, "layers", ())
     if not features or soft is not None:
         return layer

@@ -96,7 +96,7 @@ def _note_errors(report: ApplyReport, *, quiet: bool) -> None:
 def _journal(
     found: Sequence[Source], file: Path, output: Path, *, resume: bool, quiet: bool
 ) -> Iterator[Journal | None]:  # fmt: skip
-    """Yield a journal of slow sources' answers, or None; keep its file if the run stops, delete it at the end."""
+    """Yield a journal of slow sources' answers (None if none is slow); keep it if stopped, StoppedEarly on Ctrl-C."""
     if not any(map(is_slow, found)) or not output.parent.is_dir():
         yield None
         return

@@ -42,12 +42,12 @@ class CalendarWords:
         self.pattern = alternation(names_by_word)
 
     def find(self, word: str, *, language: str | None, short: bool = False) -> Name | None:
-        """Return language, number and length of a calendar word, or None; of several, that in `language`."""
+        """Return language, number, length of a calendar word; of several, one in `language`, then `short`; or None."""
         found = self._names_by_word.get(unicodedata.normalize("NFC", word).casefold(), [])
         return max(found, key=lambda name: (name.language == language, name.short == short), default=None)
 
     def write(self, name: Name, number: int, *, like: str) -> str:
-        """Return the calendar word for a number, in the language and length of `name`, in the case of `like`."""
+        """Return the calendar word of a number (from 0), in the language and length of `name`, case of `like`."""
         return match_case(self._forms[name.language, name.short][number], like)
 
 

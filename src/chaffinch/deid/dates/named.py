@@ -45,7 +45,7 @@ def foreign_language_of(text: str) -> str | None:
 
 
 def language_of(text: str, conventions: Conventions) -> str | None:
-    """Return the language whose function words occur in the text, else the language of the conventions."""
+    """Return the language whose function words occur in the text, else that of the conventions, which may be None."""
     return foreign_language_of(text) or conventions.language
 
 
@@ -98,7 +98,7 @@ def _is_year(match: re.Match[str], conventions: Conventions) -> bool:
 
 
 def _ends_with_day(match: re.Match[str]) -> bool:
-    """Tell whether the number after "month day" is a second day (March 13-17) or follows another separator."""
+    """Tell whether the number after "month day" is a second day: past another separator, slash or dash."""
     separator = (match["t"] or "").strip()
     if not separator or match["y"] is None or match["s"].strip() == separator:
         return False
@@ -128,7 +128,7 @@ def _read_month_form(match: re.Match[str], conventions: Conventions, *, glued: b
 
 
 def day_fields(match: re.Match[str], *, default: bool, day: str = "d", th: str = "th") -> list[Field]:
-    """Return the stretches that a shift rewrites of a matched day: digits, and English ordinal suffix if any."""
+    """Return the stretches of a matched day that a shift rewrites: digits (`default`: padded), ordinal suffix."""
     (pad,) = digit_widths(match[day], default=default)
     fields = [number_field(match, day, "day", pad)]
     if match[th] and match[th][-1].isalpha() and match[th][-1] not in "ºª":
@@ -154,10 +154,10 @@ def weekday_field(match: re.Match[str], conventions: Conventions) -> Field | Non
 
 
 def weekday_first(text: str, start: int, end: int) -> re.Match[str] | None:
-    """Match a weekday at the beginning of text[start:end]; the match ends where the rest begins."""
+    """Match a weekday at the beginning of text[start:end], up to where the rest begins; None if there is none."""
     return _WEEKDAY_FIRST.match(text, start, end)
 
 
 def weekday_last(text: str, start: int, end: int) -> re.Match[str] | None:
-    """Match a weekday at the end of text[start:end]; the match begins where the rest ends."""
+    """Match a weekday at the end of text[start:end], from where the rest ends; None if there is none."""
     return _WEEKDAY_LAST.search(text, start, end)

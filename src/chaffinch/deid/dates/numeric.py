@@ -53,7 +53,7 @@ def number_field(match: re.Match[str], group: str, role: str, width: Width) -> F
 
 
 def read_numbers(text: str, start: int, end: int, conventions: Conventions) -> list[Point] | None:
-    """Parse a date of digits only in text[start:end], in the order of `conventions`; None if it is none."""
+    """Parse a date of numbers only in text[start:end], year first or in the order of `conventions`; None if none."""
     span = (text, start, end)
     if match := _YEAR_FIRST.fullmatch(*span):
         return _read_three_numbers(match, ("b", "c"), "md", conventions)
@@ -79,7 +79,7 @@ def read_numbers(text: str, start: int, end: int, conventions: Conventions) -> l
 def _read_three_numbers(
     match: re.Match[str], groups: Sequence[str], order: str, conventions: Conventions
 ) -> list[Point] | None:
-    """Return the date of a year and two numbers, `order` "md" or "dm"; None if their separators do not fit."""
+    """Return the date of a year and two numbers, "md" or "dm"; None if separators or a short year do not fit."""
     first, second = (match[group] for group in groups)
     kinds = {match["s"].strip(), match["t"].strip()}
     if len(kinds) > 1 and kinds not in ({".", ""}, {"/", ""}, {"/", "//"}):
@@ -134,8 +134,8 @@ def _read_eight_digits(text: str, start: int, conventions: Conventions) -> list[
     return [Point("day", year, month, day, fields=fields)]
 
 
-def _read_years(match: re.Match[str], conventions: Conventions) -> list[Point] | None:
-    """Return two years, the second written in two digits and never earlier: 1998-99, 1999/00."""
+def _read_years(match: re.Match[str], conventions: Conventions) -> list[Point]:
+    """Return two years as dates, the second of two digits and never earlier: 1998-99, 1999/00."""
     year, field = year_field(match, conventions)
     later = year - year % 100 + int(match["z"])
     later += 100 if later < year else 0

@@ -57,13 +57,13 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 def has_letters(text: str, start: int = 0, end: int = LONGEST) -> bool:
-    """Tell whether text[start:end] has a letter."""
+    """Tell whether text[start:end] has a letter; by default, of a text's first `LONGEST` characters."""
     return _LETTER.search(text, start, end) is not None
 
 
 @lru_cache(maxsize=4096)  # dates are read for the document's order and year before they are shifted
 def read_points(text: str, conventions: Conventions) -> tuple[Point, ...] | None:
-    """Parse a date text into its dates (several for a range or list); None if unreadable, or no such day exists."""
+    """Parse a date text into dates (several for a range or list), filling years; None if unreadable or no day."""
     if conventions.reference_year is not None:
         plain = read_points(text, Conventions(conventions.order, None, conventions.language))
         if plain is not None and all(map(_has_full_year, plain)):
@@ -91,7 +91,7 @@ def _has_full_year(point: Point) -> bool:
 
 
 def _read_stretch(text: str, start: int, end: int, conventions: Conventions, level: int) -> list[Point] | None:
-    """Parse text[start:end]: one date, one with a time, or several joined at `level` or weaker; None if neither."""
+    """Parse text[start:end]: a date, perhaps "early" or with a time, or several joined at `level` up; else None."""
     whole = _read_simple(text, start, end, conventions)
     if whole is not None:
         return whole
@@ -182,7 +182,7 @@ def _fill_years(points: Sequence[Point], reference_year: int | None) -> list[Poi
 
 
 def _fill_widths(points: Sequence[Point]) -> list[Point]:
-    """Return the dates with unknown digit widths of days and months set to a known one, else to the default."""
+    """Return the dates with unknown digit widths of days and months set to a known one, else the largest."""
     number_fields = [field for point in points for field in point.fields if field.role in ("day", "month")]
     unknown_widths = [field.pad for field in number_fields if not field.width_known]
     if not unknown_widths:

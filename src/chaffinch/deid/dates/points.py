@@ -72,7 +72,7 @@ class Point:
     year_known: bool = field(default=True, repr=False)
 
     def span(self) -> tuple[date, date] | None:
-        """Return (first, last) day that the date can mean; None for weekdays, relative texts, or without a year.
+        """Return (first, last) day that it can mean, ValueError if it has none; None for weekday, relative, no year.
 
         Raises ValueError for a day that does not exist, such as 31 February.
         """
@@ -90,12 +90,12 @@ class Point:
         return date(year, month, 1), _month_end(year, month)
 
     def anchor(self) -> date | None:
-        """Return the day that a shift moves for the whole date: `part` sixths into its span, by default the middle."""
+        """Return the day that a shift moves: `part` sixths into its span, by default the middle; None without span."""
         span = self.span()
         return None if span is None else span[0] + timedelta((span[1] - span[0]).days * self.part // 6)
 
     def in_year(self, year: int | None, *, known: bool) -> Point:
-        """Return the date with `year`, or any if None; unless `known`, 29 February gets the nearest leap year."""
+        """Return the date with `year` (any if None), a full one if `known`; else 29 February moves to a leap year."""
         with_year: dict[Precision, Precision] = {"month-day": "day", "month-only": "month"}
         if not known and (self.month, self.day) == (2, 29):
             year = (

@@ -67,7 +67,7 @@ def _write_name(old: str, field: Field, name: Name, day: date) -> str:
 
 
 def _write_implied_month(field: Field, day: date, neighbour: date | None) -> str:
-    """Return the month to insert where a shift made a range span two months; "" while it is in one."""
+    """Return the month to insert, with separators, where a shift made a range span two months; "" in one month."""
     if neighbour is not None and (neighbour.year, neighbour.month) == (day.year, day.month):
         return ""
     if field.name is None:

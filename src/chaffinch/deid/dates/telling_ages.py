@@ -101,7 +101,7 @@ class _DayRange:
 
 
 def find_dated_texts(text: str, spans: Iterable[Span]) -> list[DatedText]:
-    """Return text, day–month order and whether words beside it say "born" of each date span of a note.
+    """Return the text of each date span, the note's day–month order, and whether words beside it say "born".
 
     >>> note = "DOB 3/4/1925, seen 5/6/2015"
     >>> [dated.birth for dated in find_dated_texts(note, [Span(4, 12, "DATE"), Span(19, 27, "DATE")])]
@@ -122,7 +122,7 @@ def find_dated_texts(text: str, spans: Iterable[Span]) -> list[DatedText]:
 
 
 def patient_timeline(dated_texts: Collection[DatedText]) -> Timeline:
-    """Collect a patient's dates into a timeline: last day, days of events, last four-digit year; not the future."""
+    """Collect a patient's dates into a timeline: last day, event days, last four-digit year; none after 2199."""
     plain = [(dated, _possible_days(dated, None)) for dated in dated_texts]
     years = [days.last.year for dated, days in plain if days and not days.short and not dated.birth]
     first = Timeline(last_year=max((year for year in years if year <= _LATEST_YEAR), default=None))
@@ -170,7 +170,7 @@ def tells_age_over(dated: DatedText, limit: AgeLimit, timeline: Timeline) -> boo
 
 
 def _greatest_age(days: _DayRange, limit: AgeLimit, timeline: Timeline) -> int:
-    """Return the age in whole years that a birth on the date's first day gives on the timeline's last day."""
+    """Return the age on the timeline's last day of one born on the first of `days`, by year if the limit says so."""
     first, last = days.first, timeline.last
     return last.year - first.year - (not limit.by_year and (last.month, last.day) < (first.month, first.day))
 
@@ -181,7 +181,7 @@ def _is_readable(dated: DatedText) -> bool:
 
 
 def _possible_days(dated: DatedText, reference_year: int | None) -> _DayRange | None:
-    """Return the first and last day that a date may mean, in any order of numbers; None if it states no year."""
+    """Return first and last day that a date may mean, in its order, else in both; None if it states no year."""
     orders = (dated.order,) if dated.order else ORDERS[:2]
     readings = [dates.parse(dated.text, order=order, reference_year=reference_year) for order in orders]
     known = [parsed for parsed in readings if parsed is not None]

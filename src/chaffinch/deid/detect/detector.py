@@ -225,7 +225,7 @@ class HybridDetector:
         return not self.model.overrules or _keeps_type(span)
 
     def chances(self, index: TokenIndex, soft: Soft) -> tuple[Floats, Ints]:
-        """Return (N,) chances that tokens are identifiers, raised under patterns, and (N,) their likeliest labels."""
+        """Return (N,) chances of identifiers, raised under patterns if these overrule, and (N,) likeliest labels."""
         chances, types = detect_soft.chances(soft)
         if not self.model.overrules:
             return chances, types
@@ -265,7 +265,7 @@ class HybridDetector:
         return [span for span in spans if not inside(span)]
 
     def _flags(self, index: TokenIndex, soft: Soft) -> Flags:
-        """Return (N,) whether each token's chance reaches its type's threshold at this recall, and is not protected."""
+        """Return (N,) whether a token reaches its type's threshold and is not protected; all False without taggers."""
         if not self.model.taggers:
             return np.zeros(len(soft.values), np.bool_)
         chances, types = self.chances(index, soft)
@@ -277,7 +277,7 @@ class HybridDetector:
     def _spans_of_model(
         self, index: TokenIndex, soft: Soft, flags: Flags, decoded: Sequence[Sequence[Span]]
     ) -> list[list[Span]]:
-        """Return by document decoded spans that hold a flagged token, and runs of the other flagged tokens."""
+        """Return by document spans decoded (by the reader if any) with a flagged token, runs of other flagged ones."""
         if self.model.context is not None:
             decoded = context.decode(index, soft, flags)
         return detect_soft.spans_of(index, soft, flags, decoded)

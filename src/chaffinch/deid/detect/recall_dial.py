@@ -90,7 +90,7 @@ class Dial:
     groups: int = 0  # of these notes
 
     def at(self, recall: float | None) -> Mapping[str, float]:
-        """Return thresholds by label for a recall, or for the best F2 if None; the key "" is for other labels.
+        """Return thresholds by label ("": others) for a recall, or for the best F2 if None; ConfigError without a dial.
 
         >>> Dial().at(None)
         {'': 0.5}
@@ -101,7 +101,7 @@ class Dial:
         return dict(zip(self.labels, self.thresholds[row].tolist(), strict=True)) | {"": self.levels[row]}
 
     def reaches(self, recall: float) -> float:
-        """Return the recall that the row for `recall` reached on the notes of the fit; it may be lower than asked."""
+        """Return the recall that the row for `recall` reached on the notes of the fit; ConfigError without a dial."""
         return self.reached[self._row(recall)]
 
     def outlook(self, recall: float | None) -> Outlook:

@@ -61,7 +61,7 @@ class _Part:
 
 
 def leaking_upper(size: int, read: int, found: int, *, recall: float = 1.0, alpha: float = 0.05) -> int:
-    """Return the upper bound on leaking notes of `size`, if `found` leak in a random sample of `read`.
+    """Return an upper bound, wrong with chance `alpha`, on leaking notes of `size`, if `found` of `read` drawn leak.
 
     This is the hypergeometric Clopper-Pearson bound; a leaking note that is read is found with probability `recall`.
 
@@ -137,7 +137,7 @@ def _hypergeometric(size: int, read: int, leaking: Ints) -> Floats:
 
 
 def _strata_to_test(strata: Sequence[Stratum], most: int, recall: float) -> tuple[int, list[_Part], int]:
-    """Return leaks in strata read in full, the other strata with weights and ranges, and the statistic T."""
+    """Return leaks in strata read in full, the others with weights and ranges, and T = Σ weight · found."""
     fully_read = [part for part in strata if recall == 1 and part.read == part.size]
     tested = [part for part in strata if part not in fully_read]
     heaviest = max((part.size / part.read for part in tested), default=1.0)

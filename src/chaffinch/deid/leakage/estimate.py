@@ -137,7 +137,7 @@ def estimate(
     confidence: float = 0.95,
     most_per_note: int = 10,
 ) -> LeakEstimate:
-    """Estimate leaking notes and leaks with upper bounds, in all and by category; errors unless all were read.
+    """Estimate leaking notes and leaks with upper bounds, in all and by category; DataError unless all were read.
 
     Every note of the sample must have been read. `most_per_note` is the greatest number of leaks in one note, to be
     chosen before reading; bounds on leaks (not on notes) grow with it, because no sample can rule out one full note.
@@ -208,12 +208,12 @@ def _upper_bounds(
 
 
 def _extrapolate(sizes: Sequence[int], read: Sequence[int], found: Sequence[int]) -> float:
-    """Return the estimated total of the corpus from the sample means of the strata."""
+    """Return the estimated total of the corpus from the sample means of the strata; unread strata count 0."""
     return sum(size * hits / n for size, n, hits in zip(sizes, read, found, strict=True) if n)
 
 
 def _rows_by_id(sample: Sample, reviewed: Iterable[Reviewed]) -> dict[str, Reviewed]:
-    """Return the reviewed notes by id; raise DataError unless they are exactly the notes of the sample, once each."""
+    """Return reviewed notes by id; DataError unless they are the sample's, once each, with counts that agree."""
     rows = list(reviewed)
     drawn = set(sample.ids)
     by_category = any(row.categories for row in rows)

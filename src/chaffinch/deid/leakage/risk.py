@@ -142,7 +142,7 @@ class RiskSums:
 
 
 def expected(risks: Iterable[Risk]) -> ExpectedLeaks:
-    """Sum the risks of all notes over a corpus."""
+    """Return the sums of all notes' risks over a corpus."""
     sums = RiskSums()
     for row in risks:
         sums.add(row)

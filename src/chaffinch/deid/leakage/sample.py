@@ -178,7 +178,7 @@ def _neyman_shares(values: Floats, groups: Sequence[Ints]) -> Floats:
 
 
 def _apportion(n: int, sizes: Ints, shares: Floats, least: int) -> Ints:
-    """Apportion n notes by the shares, with at least `least` (as far as n allows) and at most its size per stratum."""
+    """Return how many of n notes each stratum gets by `shares`: at least `least`, if n allows, at most its size."""
     if len(sizes) == 1:
         return np.array([n])
     floor = np.minimum(sizes, min(least, n // len(sizes)))

@@ -29,7 +29,7 @@ class Mask:
             raise ConfigError(f"character must be one printable character, got {self.character!r}")
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
-        """Return the mask character, `length` times or once per character of the text; line ends stay."""
+        """Return `length` mask characters, or if it is 0 one per character of the text; then line ends stay."""
         if self.length:
             return self.character * self.length
         return "".join(mark if mark in "\r\n" else self.character for mark in seen.text)

@@ -41,7 +41,7 @@ class Shift:
         dates.shift_sizes(self.least, self.most, weeks=self.weeks)
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
-        """Return the date moved by the patient's days; a tag if it cannot be read, or its order is ambiguous."""
+        """Return the date moved by the patient's days; a tag if unreadable or ambiguous (set in `memory.outcome`)."""
         order = order_in(memory, self.order)
         first = order or "mdy"
         year = memory.once(("usual year", first), lambda: dates.usual_year(memory.dates, order=first))
@@ -57,6 +57,6 @@ class Shift:
 
 
 def order_in(memory: Memory, order: Order | Literal["auto"]) -> Order | None:
-    """Return the order of day and month: the note's, else the patient's, else `order` or, for auto, the job's."""
+    """Return the order of day and month: the note's, the patient's, else `order` or, if auto, the job's; or None."""
     found = memory.once("order", lambda: settle_order(count_orders(memory.dates))) or memory.orders.patient
     return found or (memory.orders.job if order == "auto" else order)

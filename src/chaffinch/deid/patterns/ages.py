@@ -24,15 +24,15 @@ _OLD = (
 
 @cache
 def patterns() -> tuple[Pattern, ...]:
-    """Return all patterns of ages: with a unit, beside people, after cues, at events."""
-    return (*_in_words(), *_of_people(), *_after_cues(), *_at_events())
+    """Return all patterns of ages: with a unit or the word age, beside people or a sex, in sentences."""
+    return (*_with_unit(), *_beside_relatives(), *_beside_sex(), *_in_sentences())
 
 
 _DOSE = r"\s?(?:mg|%|/\d|-\d{3}|\.\d)"
 
 
-def _in_words() -> tuple[Pattern, ...]:
-    """Return the patterns of an age with its unit: 64-year-old, 3 to 5 years old, sixty years old."""
+def _with_unit() -> tuple[Pattern, ...]:
+    """Return the patterns of an age with its unit or after the word age: 64-year-old, sixty years old, age: 64."""
     return (
         Pattern(
             "age-old",
@@ -78,8 +78,8 @@ def _in_words() -> tuple[Pattern, ...]:
     )
 
 
-def _of_people() -> tuple[Pattern, ...]:
-    """Return the patterns of an age beside a word for it or for a relative: aged forty, mother died 82."""
+def _beside_relatives() -> tuple[Pattern, ...]:
+    """Return the patterns of an age beside a relative or a birth date, or in words: mother died 82, aged forty."""
     return (
         Pattern(
             "age-aged-words",
@@ -126,8 +126,8 @@ def _of_people() -> tuple[Pattern, ...]:
     )
 
 
-def _after_cues() -> tuple[Pattern, ...]:
-    """Return the patterns of an age beside a sex, an article or a field: 64M with, F, 71, Age: 5."""
+def _beside_sex() -> tuple[Pattern, ...]:
+    """Return the patterns of an age beside a sex or a word for a person, and of decades: 64M with, F, 71, his 60s."""
     return (
         Pattern(
             "age-sex",
@@ -174,8 +174,8 @@ def _after_cues() -> tuple[Pattern, ...]:
     )
 
 
-def _at_events() -> tuple[Pattern, ...]:
-    """Return the patterns of an age at an event: died at 70, will turn 65 in May."""
+def _in_sentences() -> tuple[Pattern, ...]:
+    """Return the patterns of an age in a sentence: died at 70, will turn 65 in May, at 64 he, Mary is 64."""
     return (
         Pattern(
             "age-death",

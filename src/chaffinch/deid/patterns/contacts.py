@@ -34,7 +34,7 @@ _PHONE_WORDS = (
 @cache
 def patterns() -> tuple[Pattern, ...]:
     """Return all patterns of contacts: phones, pagers, e-mail and web addresses, network addresses, user names."""
-    return (*_phones(), *_short_phones(), *_pagers(), *_addresses(), *_network_addresses(), *_users())
+    return (*_phones(), *_cued_phones(), *_faxes_and_pagers(), *_addresses(), *_network_addresses(), *_users())
 
 
 _NO_MONEY = r"[\d$€£][,.]?|[A-Za-z]-?"
@@ -89,7 +89,7 @@ def _phones() -> tuple[Pattern, ...]:
     )
 
 
-def _short_phones() -> tuple[Pattern, ...]:
+def _cued_phones() -> tuple[Pattern, ...]:
     """Return the patterns of telephone numbers beside an area code in brackets or a word such as phone or office."""
     return (
         Pattern(
@@ -121,7 +121,7 @@ def _short_phones() -> tuple[Pattern, ...]:
     )
 
 
-def _pagers() -> tuple[Pattern, ...]:
+def _faxes_and_pagers() -> tuple[Pattern, ...]:
     """Return the patterns of fax numbers, pagers and extensions."""
     return (
         Pattern(
@@ -249,7 +249,7 @@ def _network_addresses() -> tuple[Pattern, ...]:
 
 
 def _users() -> tuple[Pattern, ...]:
-    """Return the patterns of user names: after a word such as login, in brackets, after an at sign."""
+    """Return the patterns of user names: after a word such as login, before a slash, in brackets, after an at sign."""
     return (
         Pattern(
             "user-cued",

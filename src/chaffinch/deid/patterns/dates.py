@@ -52,11 +52,11 @@ _NOT_MORE = r"[\d./-]|\d"
 @cache
 def patterns() -> tuple[Pattern, ...]:
     """Return all patterns of dates: in figures, with month names, short, partial, years, weekdays and holidays."""
-    return (*_numbers(), *_with_month_names(), *_short(), *_partial(), *_years(), *_short_years(), *_days())
+    return (*_numbers(), *_with_month_names(), *_short(), *_partial(), *_years(), *_short_years(), *_day_names())
 
 
 def _numbers() -> tuple[Pattern, ...]:
-    """Return the patterns of whole dates in figures: 3/14/2019, 2019-03-14."""
+    """Return the patterns of whole dates in figures: 3/14/2019, 2019-03-14, 20190314."""
     after_number = r"[/.-]?\d"
     return (
         Pattern(
@@ -89,7 +89,7 @@ def _numbers() -> tuple[Pattern, ...]:
 
 
 def _with_month_names() -> tuple[Pattern, ...]:
-    """Return the patterns of dates with the name of a month: March 14, 2019; 14 Mar; March 2019."""
+    """Return the patterns of dates with a month's name, a season or a quarter: March 14, 2019; spring 2019; Q1 2019."""
     days = rf"{_DAY}{_ORDINAL}?(?:{_TO}{_DAY}{_ORDINAL}?)?"
     month_first = rf"{_OF_WEEK}{_MONTH}\s?(?:the\s)?{days}(?:(?:,\s?|\s|-|/|\sof\s){_YEAR}|-\d\d)?"
     day_first = (
@@ -213,7 +213,7 @@ _YEAR_UNITS = (
 
 
 def _years() -> tuple[Pattern, ...]:
-    """Return the patterns of years with four digits beside a cue, in a range or alone in brackets."""
+    """Return the patterns of years with four digits: after a cue, in a range, in brackets, or at an end."""
     return (
         Pattern(
             "date-year",
@@ -272,8 +272,8 @@ def _short_years() -> tuple[Pattern, ...]:
     )
 
 
-def _days() -> tuple[Pattern, ...]:
-    """Return the patterns of weekdays with a day, and of holidays."""
+def _day_names() -> tuple[Pattern, ...]:
+    """Return the patterns of weekdays, alone or with a day, of short ones after a cue, and of holidays."""
     holidays = (
         "Christmas(?:\\s(?:Eve|Day))?|Thanksgiving(?:\\sDay)?|Easter(?:\\sSunday)?|"
         "New\\sYear['’]?s?(?:\\s(?:Eve|Day))?|"
@@ -359,6 +359,6 @@ def _is_month_and_year(text: str) -> bool:
 
 
 def _trim_article(text: str) -> tuple[int, int]:
-    """Return (start, end) of a date without an article before it and a full stop after it."""
+    """Return (start, end) of a date without "the" before it, and full stops, commas and blanks after it."""
     start = 4 if text[:4].lower() == "the " else 0
     return start, len(text.rstrip(". ,"))

@@ -93,7 +93,7 @@ def votes_in(
 
 
 def _more_votes(votes: Sequence[Span], narrow: Iterable[Span]) -> list[Span]:
-    """Return what votes on the text with single blanks add: whole if they hold all votes they meet, else the rest."""
+    """Return the spans of `narrow`: whole if they cover all votes they meet, of the same label, else the rest."""
     more: list[Span] = []
     ordered = sorted(votes)
     starts, longest = [vote.start for vote in ordered], max(map(len, votes), default=0)

@@ -76,7 +76,7 @@ _CUES = (
 def patterns() -> tuple[Pattern, ...]:
     """Return all patterns of identifying numbers: social security, after cue words, by shape, digits, codes."""
     cued = (pattern for cue in _CUES for pattern in _after_cue(*cue))
-    return (*_social(), *cued, *_shapes(), *_records(), *_digits(), *_codes())
+    return (*_national_numbers(), *cued, *_shapes(), *_records(), *_digits(), *_codes())
 
 
 def _after_cue(label: str, name: str, words: str) -> tuple[Pattern, ...]:
@@ -122,8 +122,8 @@ def _after_cue(label: str, name: str, words: str) -> tuple[Pattern, ...]:
     )
 
 
-def _social() -> tuple[Pattern, ...]:
-    """Return the patterns of social security numbers, whole or their last digits."""
+def _national_numbers() -> tuple[Pattern, ...]:
+    """Return the patterns of social security numbers, whole or their last digits, and of other national numbers."""
     words = r"(?:ssn|ss\s?#|social\s?security(?:\s?(?:no|number|num|#))?|soc\.?\s?sec\.?)"
     return (
         Pattern(

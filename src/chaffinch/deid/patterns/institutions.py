@@ -84,7 +84,7 @@ def _inside() -> tuple[Pattern, ...]:
 
 
 def _hospitals(checks: PlaceChecks) -> tuple[Pattern, ...]:
-    """Return the patterns of hospitals and clinics."""
+    """Return the patterns of hospitals and clinics by name, of capitals after "treated at", of some labs and shops."""
     saint = r"(?:St|Saint|Mt|Mount|SAINT|ST)\b\.?[ ]"
     at = (
         r"(?i:\b(?:treated|seen|admitted|evaluated|operated|hospitali[sz]ed|transferred|discharged|referred|"

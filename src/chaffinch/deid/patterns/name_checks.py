@@ -125,7 +125,7 @@ class NameChecks:
         return self._is_unknown_word(text.split(maxsplit=1)[0])
 
     def name_in_apposition(self, text: str) -> tuple[int, int] | None:
-        """Return (start, end) of the first two words of "a man, Oriel Dahl"; None if they are known as others."""
+        """Return (start, end) of the name of two words after "a man,"; None if one is known to be no name."""
         pieces = list(_PIECE.finditer(text))
         first = pieces[0].group()
         known = "hi" in (self.lists.rate(first, "first"), self.lists.rate(first, "last"))
@@ -139,7 +139,7 @@ class NameChecks:
         return pieces[0].start(), end if _is_initial(pieces[1].group()) else _trim_end(text, 0, end)
 
     def name_of_speaker(self, text: str) -> tuple[int, int] | None:
-        """Return (0, length) if all words are unknown, or a first name leads; None otherwise."""
+        """Return (0, length) if all words are unknown or a first name leads; else, or for a medical field, None."""
         words = text.split()
         known = self.lists.rate(words[0], "first") == "hi" and not self.lists.is_common(words[0])
         fits = all(self._is_unknown_word(word) for word in words) or (

@@ -59,7 +59,7 @@ KIN = either(
 
 
 def patterns(lists: WordLists) -> tuple[Pattern, ...]:
-    """Return all patterns of names with a cue: titles, degrees, fields of patients and staff, signatures."""
+    """Return all patterns of names with a cue: titles, degrees, fields of patients and staff, signatures, initials."""
     checks = NameChecks(lists)
     return (*_titles(checks), *_degrees(checks), *_patient_fields(checks), *_staff_fields(checks), *_signatures(checks))
 
@@ -136,7 +136,7 @@ def _degrees(checks: NameChecks) -> tuple[Pattern, ...]:
 
 
 def _patient_fields(checks: NameChecks) -> tuple[Pattern, ...]:
-    """Return the patterns of names in fields of patients and relatives: Patient: Mary Penn."""
+    """Return the patterns of names in fields of patients and in subject lines: Patient: Mary Penn, RE: Mary Penn."""
     patient = (
         r"(?:(?:patient|pt|client|member|subject|resident|full|legal|last|first|preferred|maiden|given|"
         r"family|sur)?['’]?s?\s?name|patient|pt|member|client|"
@@ -175,7 +175,7 @@ def _patient_fields(checks: NameChecks) -> tuple[Pattern, ...]:
 
 
 def _staff_fields(checks: NameChecks) -> tuple[Pattern, ...]:
-    """Return the patterns of names in fields of staff: Attending: Penn."""
+    """Return the patterns of names in fields of staff and heads of letters: Attending: Penn, To: Dr. Penn."""
     return (
         Pattern(
             "name-staff-field",
@@ -209,7 +209,7 @@ def _staff_fields(checks: NameChecks) -> tuple[Pattern, ...]:
 
 
 def _signatures(checks: NameChecks) -> tuple[Pattern, ...]:
-    """Return the patterns of names in signatures: dictated by, electronically signed, cc."""
+    """Return the patterns of names in signatures, copies and fields of contacts, and of initials: dictated by Penn."""
     return (
         Pattern(
             "name-done-by",

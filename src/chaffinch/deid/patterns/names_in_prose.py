@@ -83,7 +83,7 @@ def _among_people(checks: NameChecks) -> tuple[Pattern, ...]:
 
 
 def _in_text(checks: NameChecks) -> tuple[Pattern, ...]:
-    """Return the patterns of names by their sentence: Mary Penn is a 64-year-old, Penn says."""
+    """Return the patterns of names by their sentence, and of listed full names: Mary Penn is a 64-year-old."""
     return (
         Pattern(
             "name-patient-is",
@@ -125,7 +125,7 @@ def _in_text(checks: NameChecks) -> tuple[Pattern, ...]:
 
 
 def _with_initials(checks: NameChecks) -> tuple[Pattern, ...]:
-    """Return the patterns of names with an initial: Mary P., M. Penn."""
+    """Return the patterns of names with an initial or in apposition: Mary P., M. Penn, 64-year-old man, Oriel Dahl."""
     return (
         Pattern(
             "name-initial",
@@ -169,7 +169,7 @@ def _with_initials(checks: NameChecks) -> tuple[Pattern, ...]:
 
 
 def _by_role(checks: NameChecks) -> tuple[Pattern, ...]:
-    """Return the patterns of names beside a service or a role: Cardiology: Penn, Penn family present."""
+    """Return the patterns of names beside a service or a role: Cardiology: Penn, Penn family present, Baby Penn."""
     return (
         Pattern(
             "name-service",
@@ -205,7 +205,7 @@ def _by_role(checks: NameChecks) -> tuple[Pattern, ...]:
 
 
 def _letters(checks: NameChecks) -> tuple[Pattern, ...]:
-    """Return the patterns of names in letters: after Dear, and under a closing."""
+    """Return the patterns of names in letters: after Dear or "I am", under a closing or a line, after a dash."""
     closing = (
         r"(?:sincerely(?:\syours)?|regards|best(?:\sregards|\swishes)?|respectfully|yours(?:\s\w+)?|"
         r"thank\syou|thanks|cheers|warmly)"

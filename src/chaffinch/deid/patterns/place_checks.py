@@ -51,7 +51,7 @@ class PlaceChecks:
         return self.lists.rate(plain, "city") == "" and self._is_no_place(plain) and not _is_part_of_place(plain)
 
     def is_city(self, name: str) -> bool:
-        """Tell whether a name is a city of the lists."""
+        """Tell whether a name is on the list of cities and not hidden, or one word, likely a city and not common."""
         small = name.lower().strip(" .,")
         return (small in _city_names() and not self.lists.is_hidden(small)) or (
             " " not in small and self.lists.rate(small, "city") == "hi" and not self.lists.is_common(small)
@@ -94,7 +94,7 @@ class PlaceChecks:
         return (len(text) - 2, len(text)) if text[-2:] not in ("MD", "PT") and self.city_before_code(text) else None
 
     def institution(self, text: str) -> tuple[int, int] | None:
-        """Return (start, end) of an institution, from its first proper word; None if all words are generic."""
+        """Return (start, end) of an institution, from its first proper word; None if all are generic or one is left."""
         words = _words_in(text)
         while words and (words[0].group().lower() in _SMALL or words[0].group().lower() in ("department", "division")):
             words.pop(0)
@@ -113,7 +113,7 @@ class PlaceChecks:
         return (words[0].start(), len(text)) if len(words) > 1 else None
 
     def institution_after_verb(self, text: str) -> tuple[int, int] | None:
-        """Return (0, end) of words up to the first that is no part of an institution; None if none is proper."""
+        """Return (0, end) of words up to the first of no institution; None if none is proper or the first is small."""
         words = _words_in(text)
         last = words[-1].end() if words else 0
         proper = 0

@@ -50,7 +50,7 @@ def patterns(lists: WordLists) -> tuple[Pattern, ...]:
 
 
 def _streets() -> tuple[Pattern, ...]:
-    """Return the patterns of streets with a house number, and of boxes and rural routes."""
+    """Return the patterns of streets with or without number, boxes, routes, flats, and address fields."""
     name = rf"(?:(?:{CAP}|\d{{1,3}}(?:st|nd|rd|th|ST|ND|RD|TH))[ ]){{1,4}}"
     return (
         Pattern(
@@ -107,7 +107,7 @@ def _streets() -> tuple[Pattern, ...]:
 
 
 def _with_states(checks: PlaceChecks) -> tuple[Pattern, ...]:
-    """Return the patterns of cities before a state."""
+    """Return the patterns of cities before a state, and of states whose code is also a word (Salem, OR)."""
     return (
         Pattern(
             "city-state",
@@ -142,7 +142,7 @@ def _with_states(checks: PlaceChecks) -> tuple[Pattern, ...]:
 
 
 def _states(checks: PlaceChecks) -> tuple[Pattern, ...]:
-    """Return the patterns of states after a city, a house or before a postcode."""
+    """Return the patterns of states by name, after a city, house or cue, before a postcode; of cities after a house."""
     return (
         Pattern("state-city", rf"\b{_CITY},\s?(?P<span>{_STATE})\b", label="STATE", score=0.9, fits=_is_sure_state),
         Pattern(
@@ -186,7 +186,7 @@ def _states(checks: PlaceChecks) -> tuple[Pattern, ...]:
 
 
 def _cities(checks: PlaceChecks) -> tuple[Pattern, ...]:
-    """Return the patterns of cities after words such as lives in or from."""
+    """Return the patterns of cities after cues, streets and hospitals, and of fields of cities and states."""
     lives = (
         r"(?:lives?|lived|living|resides?|resided|residing|resident|born|raised|grew\sup|moved|relocated|"
         r"native|hometown|visiting|visited|travel(?:l?ed|ing|s)?|trip|"
@@ -245,7 +245,7 @@ def _cities(checks: PlaceChecks) -> tuple[Pattern, ...]:
 
 
 def _postcodes() -> tuple[Pattern, ...]:
-    """Return the patterns of postcodes of the United States, Canada and Britain."""
+    """Return the patterns of postcodes of the United States, Canada and Britain, beside cues or by their shape."""
     return (
         Pattern(
             "zip-state",

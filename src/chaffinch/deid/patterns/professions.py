@@ -25,7 +25,7 @@ def patterns(lists: WordLists) -> tuple[Pattern, ...]:
 
 
 def _jobs_beside_work(checks: JobChecks) -> tuple[Pattern, ...]:
-    """Return the English patterns of a job beside words for work: works as, works in, occupation:, by trade."""
+    """Return the English patterns of job titles, and of jobs beside words for work: works as, occupation:, by trade."""
     return (
         Pattern(
             "job-title",

@@ -51,7 +51,7 @@ def classes_of(doc: Document, language: str = LANGUAGE) -> list[str]:
 
 
 def count_flagged(doc: Document, spans: Iterable[Span], language: str = LANGUAGE) -> dict[str, int]:
-    """Return by protected class how many words the spans of a document hold: a hint of what was over-redacted."""
+    """Return {protected class: number of words in the spans}, without zeros: a hint of what was over-redacted."""
     chosen = list(spans)
     if not chosen:
         return {}

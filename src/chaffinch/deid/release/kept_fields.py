@@ -50,7 +50,7 @@ class KeptField:
                 self._judge(value[:_LONGEST])
 
     def check(self) -> None:
-        """After all notes, raise ConfigError if the field's name, or values equal to ids, show identifiers."""
+        """After all notes, raise ConfigError if the field's name tells of identifiers, or all values are hidden ids."""
         named = column_key(self.name) in (*PATIENT_COLUMNS, *_ID_COLUMNS)
         if not self.keep_ids and (named or self.same == self.found > 0):
             self._refuse("the ids of notes or patients")

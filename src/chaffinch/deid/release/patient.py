@@ -100,13 +100,13 @@ class Release:
         return DateOrders(settle_order(count_orders(texts)), job)
 
     def name(self, original: str, number: int) -> str:
-        """Return the id of a released document: the original with `keep_ids`, else a pseudonym or the number."""
+        """Return a released document's id: the original with `keep_ids`, else a pseudonym, or its number."""
         if self.keep_ids:
             return original
         return f"{number:07d}" if self.secret is None else _pseudonym(self.secret, "document", original)
 
     def patient(self, group: str | None) -> str | None:
-        """Return the released name of a patient: the group with `keep_ids`, a pseudonym, or None."""
+        """Return a patient's released name: the group with `keep_ids`, else a pseudonym; None without either."""
         if self.keep_ids or group is None:
             return group
         return None if self.secret is None else _pseudonym(self.secret, "patient", group)

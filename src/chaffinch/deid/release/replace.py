@@ -105,7 +105,7 @@ class Memory:
         return value
 
     def number(self, name: str, text: str) -> int:
-        """Return the rank of a text among distinct texts under `name`: 1 for the first met in the document, and so on.
+        """Return the rank of a text among distinct ones under `name`, case and blanks ignored: 1 for the first met.
 
         Case and white space are ignored.
         """
@@ -150,7 +150,7 @@ def replace_identifiers(
     timeline: Timeline | None = None,
     orders: DateOrders = MONTH_FIRST,
 ) -> ReplacedText:
-    """Return the text with a layer's spans replaced as the policy says, and all offsets; DataError if one fails.
+    """Return the text with a layer's spans replaced by the policy, and all offsets; DataError if an operator fails.
 
     Where spans overlap the longest is replaced whole, and of the others what sticks out: no character that any span
     marks is left. A span that the policy keeps comes last, so it protects no other. What the policy leaves readable
@@ -232,7 +232,7 @@ def undo(pieces: Sequence[str], replaced: ReplacedText) -> str:
 
 
 def separate_spans(spans: Sequence[Span], text: str, policy: Policy) -> tuple[Span, ...]:
-    """Cut overlapping spans into sorted ones without overlaps that cover the same; longest first, kept ones last.
+    """Cut overlapping spans into sorted ones that cover the same (but blanks and marks); longest first, kept last.
 
     The longest of overlapping spans stays whole; of equally long ones the one whose operator hides more, then the one
     with the higher score. Of the others the uncovered parts stay, unless they are blanks and punctuation only. Spans

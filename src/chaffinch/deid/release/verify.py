@@ -64,7 +64,7 @@ def digest_files(output: Path) -> dict[str, Any]:
 
 
 def verify(output: Path) -> Verification:
-    """Check that output files, documents.jsonl and manifest agree; return counts; DataError if any was changed."""
+    """Check that output, documents.jsonl and manifest agree; return counts; DataError: changed, ConfigError: absent."""
     manifest_path = output.with_name(f"{output.name}.manifest.json")
     if not output.exists():
         raise ConfigError(f"{output} does not exist; name the output of deid run")
@@ -137,7 +137,7 @@ def _recount(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _check_texts(output: Path, entries: Iterable[Mapping[str, Any]], manifest: Mapping[str, Any]) -> int:
-    """Compare the output's ids and, if exact, texts with the entries; return how many texts; DataError if any differ.
+    """Compare ids, and texts if the format is exact, with the output; return the number of texts, or DataError.
 
     A format that does not keep texts exactly is compared by ids; the hash of its files covers the rest.
     """

@@ -47,7 +47,7 @@ def contact(text: str, source: SurrogateSource) -> str:
 
 
 def phone(text: str, source: SurrogateSource) -> str:
-    """Replace a telephone number by one of the same length and punctuation; an extension is drawn separately."""
+    """Replace a phone number in its form, US ones by a fictitious 555-01xx; an extension is drawn separately."""
     extension = _EXTENSION.search(text)
     if extension and digits_of(text[: extension.start()]):
         drawn = reshape(extension[1], source, "extension")

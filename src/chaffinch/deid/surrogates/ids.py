@@ -56,7 +56,7 @@ def zip_code(text: str, source: SurrogateSource) -> str:
 
 
 def room(text: str, source: SurrogateSource) -> str:
-    """Replace the numbers and letters of a room; words such as "Room" and "Floor" beside them are kept."""
+    """Redraw the numbers and letters of a room; words such as "Room" and "Floor" stay, unless nothing else is there."""
     parts = pieces(text)
     kept = {i for i, part in enumerate(parts) if is_word(part) and fold(part) in ROOM_WORDS}
     if all(i in kept or not is_significant(part[0]) for i, part in enumerate(parts)):

@@ -45,12 +45,12 @@ class SurrogateSource:
     gender: Gender | None = field(default=None, repr=False)  # used for first names whose gender the lists do not know
 
     def number(self, bound: int, *parts: str) -> int:
-        """Return a keyed number below the bound, the same for the same parts, which name its purpose."""
+        """Return a keyed number below `bound`, fixed by patient and parts; set `used` if there was a choice."""
         self.used = self.used or bound > 1
         return self.secret.number(bound, "surrogate", self.patient, *parts)
 
     def permute_index(self, index: int | None, size: int, *parts: str, text: str) -> int:
-        """Return the image of `index` below `size` under a keyed permutation; without an index, a keyed number.
+        """Return the keyed permutation's image of `index` below `size`; a keyed number if None or size is huge.
 
         `index` is the position of the value among them; None for a text that is none of them, which may get any.
         """
@@ -73,7 +73,7 @@ def _permutation_key(secret: Secret, *parts: str) -> bytes:
 
 @lru_cache(maxsize=64)
 def entry_indices(entries: Sequence[str]) -> Mapping[str, int]:
-    """Return the index of every entry of a list by its folded text, with single blanks between words."""
+    """Return {folded entry, single blanks between its words: index in the list}, cached."""
     return {fold_phrase(entry): index for index, entry in enumerate(entries)}
 
 
@@ -248,7 +248,7 @@ def letter_map(secret: Secret, patient: str) -> Mapping[str, str]:
 
 
 def initials(text: str, source: SurrogateSource) -> str:
-    """Return the text with every letter replaced as in the initials of this patient's names."""
+    """Return the text with letters replaced by the patient's map of initials, in their case; mark `source` used."""
     table = letter_map(source.secret, source.patient)
     source.used = True
     drawn = [table.get(letter) or draw_string(letter, source, ["initial"]) for letter in bases(text)]
@@ -256,7 +256,7 @@ def initials(text: str, source: SurrogateSource) -> str:
 
 
 def copy_case(entry: str, like: str) -> str:
-    """Return the entry in upper or lower case if the text it replaces is; else unchanged.
+    """Return the entry in upper case if `like` is (two letters or more), in lower case if it is; else as it is.
 
     >>> copy_case("Miller", "SMITH"), copy_case("Miller", "smith"), copy_case("Miller", "McCoy")
     ('MILLER', 'miller', 'Miller')
@@ -272,7 +272,7 @@ def join_pieces(parts: Sequence[str], drawn: dict[int, str]) -> str:
 
 
 def next_word(parts: Sequence[str], index: int) -> tuple[str, int]:
-    """Return the text between a word and the next word, and the index of the next; -1 if there is none."""
+    """Return the text between word `index` and the next word, and the index of that one, or -1 if there is none."""
     between = ""
     for i in range(index + 1, len(parts)):
         if is_word(parts[i]):

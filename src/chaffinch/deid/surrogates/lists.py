@@ -150,7 +150,7 @@ def names() -> NameLists:
 
 
 def _names_of_unknown_gender() -> dict[str, str]:
-    """Return the words that some language pack has as a first name and none as a surname, with role U."""
+    """Return {folded word: role U} of words that some language pack has as a first name and none as a surname."""
     known = [languages.pack(name).lexica for name in languages.pack_names()]
     last = {word for lexica in known for word in lexica.get("last", {})}
     first = {word for lexica in known for word in lexica.get("first", {})}

@@ -39,7 +39,7 @@ class NameBook:
         self._real |= set(words)
 
     def surrogate_for(self, word: str, draw: Callable[[int], str], *, avoid_real: bool = True) -> str:
-        """Return a folded word's surrogate: the earlier one, else the first draw that no other word has; remember it.
+        """Return and remember a folded word's surrogate: the earlier one, else the first free draw, else draw 0.
 
         With `avoid_real`, another real name of the patient is not free either. `draw` returns the surrogate of an
         attempt: 0, 1, … A word may become itself: if that were excluded, the one name that a clinician of many patients

@@ -38,7 +38,7 @@ MOST_INITIALS = 3  # letters; a word this short that no list has is read as init
 
 
 def person(text: str, source: SurrogateSource) -> str:
-    """Replace the words of a name in their form; keep titles, particles, degrees and the possessive s."""
+    """Replace the words and numbers of a name in their form; keep titles, particles, degrees, possessive s."""
     parts = pieces(text)
     kept = _kept_words(parts)
     drawn = {}
@@ -127,7 +127,7 @@ def _is_possessive(parts: Sequence[str], i: int) -> bool:
 
 
 def _precedes_name(parts: Sequence[str], i: int) -> bool:
-    """Tell whether the word is a title, a particle, or the O of O'Brien."""
+    """Tell whether the word is a title, or before a name a particle or the O of O'Brien."""
     word = fold(parts[i])
     if word in TITLES:
         return True

@@ -42,7 +42,7 @@ _VOWELS = frozenset("aeiouy")
 
 
 def _replace_phrase(text: str, kept: frozenset[str], namer: Namer, source: SurrogateSource) -> str:
-    """Return the text with each run of words not in `kept` replaced by the namer, and numbers and letters redrawn."""
+    """Replace runs of words not in `kept` (the first word if all are) by the namer; redraw numbers and letters."""
     parts = pieces(text)
     plain = {i for i, part in enumerate(parts) if is_word(part) and fold(part) not in kept and len(fold(part)) > 1}
     plain -= {i for i in plain if _is_ordinal(parts, i)}
@@ -92,10 +92,10 @@ def _ordinal_suffix(number: str, ending: str) -> str:
 
 
 def _namer_from_list(name: str, purpose: str) -> Namer:
-    """Return a function that draws an entry of the named list for a text; short forms get other initials."""
+    """Return a function that draws an entry of the named list for a text, or for short forms other initials."""
 
     def namer(text: str, source: SurrogateSource) -> str:
-        """Draw a value from the list; short words that look like initials get other initials."""
+        """Return a drawn entry in the text's case; for a short form that looks like initials, other initials."""
         run = " ".join(fold(part) for part in pieces(text) if is_word(part))
         if len(run) <= 4 and not (_VOWELS & set(run) and (len(run) == 4 or _is_listed(run))):
             return initials(text, source)
@@ -229,7 +229,7 @@ def _replace_ward(text: str, source: SurrogateSource) -> str:
 
 
 def profession(text: str, source: SurrogateSource) -> str:
-    """Replace a profession by a drawn one that takes the same article, "a" or "an", in its case."""
+    """Replace a profession by a listed one, perhaps itself, that takes the same article (a, an), in the text's case."""
     drawn = source.pick(_professions(vowel=bases(text)[:1] in _VOWELS), "profession", text=fold_phrase(text))
     letters = [part for part in pieces(text) if is_word(part)]
     if text.isupper():

@@ -35,7 +35,7 @@ class NamesOfHalf:
 
 @lru_cache(maxsize=8)
 def names_of_half(half: Half, hidden: frozenset[str] = frozenset()) -> NamesOfHalf:
-    """Return the names of a half without hidden words (`languages.hidden_words`); the half "all" is both."""
+    """Return the names and cities of a half ("all": both), without abbreviations and hidden words, cached."""
 
     def select(names: Sequence[str]) -> tuple[str, ...]:
         """Return the names of the chosen half, each once, without abbreviations and hidden words."""
@@ -64,7 +64,7 @@ class NameDrawer:
         self.known, self.rng, self.taken = names_of_half(half, hidden), rng, set[str]()
 
     def person(self, female: bool, label: str, *, last: str | None = None, kin: str = "") -> Person:
-        """Draw a person with new names; `last` gives a family member the patient's surname."""
+        """Draw a person with a first name and surname nobody has yet; `last` gives family the patient's surname."""
         first = self._new(lambda: self._first(female))
         middle = pick(self.rng, self.known.first[female])
         return Person(first, middle, last or self._new(self._last), female, label, kin)
@@ -127,7 +127,7 @@ class NameDrawer:
 
 
 def nickname(person: Person) -> str:
-    """Return a nickname from the first syllable of the first name, always the same for a name.
+    """Return a nickname made of the first name's first syllable, always the same; the name itself if that is short.
 
     >>> [nickname(Person(first, "A", "Hale", False, "PATIENT")) for first in ("Robert", "Susan")]
     ['Robbie', 'Susi']

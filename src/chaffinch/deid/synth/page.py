@@ -77,7 +77,7 @@ class NoteBuilder:
         self.put(template[end:])
 
     def put(self, text: str, label: str = "") -> None:
-        """Append text with the hand's slips and case; with a label, as an identifier; nothing if it is empty."""
+        """Append text with the hand's slips and case, labelled if `label`; a full stop may join an abbreviation."""
         if not text:
             return
         if label in ("", "PROFESSION") and self.hand.slips:

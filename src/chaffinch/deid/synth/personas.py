@@ -121,7 +121,7 @@ def _hash(text: str) -> int:
 
 @cache
 def jobs(half: Half) -> tuple[str, ...]:
-    """Return the professions of a half of all ("train", "held-out"), or all of them."""
+    """Return the professions of a half ("train", "held-out") of all, by a hash; of "all" every one."""
     every = lines("varied/professions")
     return every if half == "all" else tuple(job for job in every if (_hash(job) & 1) == (half == "held-out"))
 
@@ -134,7 +134,7 @@ def _has_template(half: Half, template: str) -> bool:
 
 @cache
 def words_with_capital() -> frozenset[str]:
-    """Return the words that templates and word lists capitalise; as names of people they would go unlabelled."""
+    """Return, case-folded, words that templates and lists capitalise, which as names would go unlabelled."""
     words = table("words")
     texts = [text for pool in pools().values() for text in pool]
     for part in table("kinds").values():
@@ -162,7 +162,7 @@ def lists(half: Half) -> Lists:
         )
 
     def look_alikes(text: str) -> tuple[str, ...]:
-        """Return the names in a text of names that belong to the half."""
+        """Return the entries of a list, split at semicolons or else at blanks, that belong to the half."""
         words = [word.strip() for word in (text.split(";") if ";" in text else text.split())]
         return tuple(word for word in words if half in ("all", half_of(word.replace(" ", "-"))))
 
@@ -218,7 +218,7 @@ class _Names:
         self.names, self.rng, self.taken = names, rng, set[str]()
 
     def person(self, female: bool, label: str, *, last: str | None = None, kin: str = "") -> Person:
-        """Draw a person with names that nobody else in the chart has."""
+        """Draw a person whose first name and surname nobody else has; `last` gives family the patient's surname."""
         first = self._draw(self.names.first[female], self.names.rare["F" if female else "M"])
         middle = pick(self.rng, self.names.first[female])
         if last is None:

@@ -146,7 +146,7 @@ def _phone(rng: np.random.Generator) -> dict[str, str]:
 
 
 def _habits(rng: np.random.Generator) -> dict[str, tuple[str, ...]]:
-    """Draw three forms of each kind of person, date and phone, which an institution uses most of the time."""
+    """Draw an institution's {"KIND:FORM": three patterns, perhaps equal} for persons, dates and phones."""
     habits = {}
     for kind in ("person", "date", "phone"):
         for form, all_of in synth_forms.forms(kind).items():

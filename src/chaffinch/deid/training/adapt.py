@@ -71,7 +71,7 @@ def adapt(
     lists: WordLists | None = None,
     tell: ProgressCallback | None = None,
 ) -> Model:
-    """Return the model trained further on unlabelled and reviewed notes; without a model, one trained on `gold`.
+    """Return the model trained on with unlabelled and reviewed notes, or one of `gold` alone; ConfigError, DataError.
 
     Without a model, train on reviewed notes alone, in any language; `language` names word lists to use. `replay` are
     notes with gold that prevent forgetting; by default generated ones. The dial is set on reviewed notes if there are
@@ -184,7 +184,7 @@ def _keep_labels(soft: Soft, names: Sequence[str]) -> Soft:
 
 
 def _only_labelled(sample: dial.DialSample, soft: Soft) -> dial.DialSample:
-    """Return the sample of the tokens that have a soft label, with that label as gold."""
+    """Return the sample of the tokens with a soft label, as gold those whose likeliest label is not O."""
     rows = soft.values.sum(axis=1) > 0
     right = soft.values.argmax(axis=1) > 0
     return dial.DialSample(sample.chances[rows], sample.types[rows], sample.ruled[rows], right[rows])

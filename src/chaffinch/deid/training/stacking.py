@@ -58,7 +58,7 @@ class StackSample:
 def stack_sample(
     model: Model, docs: Iterable[Document], labels: Sequence[str], lists: WordLists | None = None
 ) -> StackSample:
-    """Return the doubtful tokens of documents with a layer "gold", read by a model that did not learn from them."""
+    """Return doubtful tokens of documents with a layer "gold", new to the model that reads them; DataError if none."""
     parts = [_read(model, list(part), labels, lists or word_lists()) for part in batches(docs, BATCH_TOKENS)]
     if not parts:
         raise DataError("there are no notes for the second stage to learn from; give notes with a gold layer")
@@ -82,7 +82,7 @@ def _read(model: Model, docs: Sequence[Document], labels: Sequence[str], lists: 
 def fit_stack(
     samples: Sequence[StackSample], labels: Sequence[str], taggers: int, lesson: StackLesson | None = None
 ) -> Stack:
-    """Fit a stack on doubtful tokens; the nets of the lesson are joined into one, which adds their mean."""
+    """Fit a stack on doubtful tokens, the mean of the lesson's nets; DataError if all are identifiers, or none."""
     plan = lesson or StackLesson()
     rows = np.concatenate([sample.rows for sample in samples])
     gold = np.concatenate([sample.gold for sample in samples]).astype(np.float64)

@@ -50,7 +50,9 @@ _SLACK = 2  # characters by which the end of a relaxed match may be off, as in t
 
 
 def i2b2_strict(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
-    """Count tags whose start, end and TYPE (any case) are right, as the i2b2 scorer does; `hipaa`: HIPAA types only.
+    """Return counts of tags with right start, end and TYPE (any case), as the i2b2 scorer does; macro by document.
+
+    With `hipaa`, only tags of HIPAA types are counted.
 
     >>> note = Document.make("Dr. Penn")
     >>> i2b2_strict([Pair(note, (Span(4, 8, "DOCTOR"),), (Span(4, 8, "doctor"),))]).values.tolist()
@@ -60,7 +62,7 @@ def i2b2_strict(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
 
 
 def i2b2_token(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
-    """Count runs of ASCII letters and digits in spans with right offsets and TYPE; `hipaa`: HIPAA types only."""
+    """Return counts, macro by document, of ASCII words in spans, right by offsets and TYPE; `hipaa`: HIPAA alone."""
     return _macro_over_documents(
         count_sets(
             (set(_tokens(pair.document, pair.gold, hipaa)), set(_tokens(pair.document, pair.predicted, hipaa)))
@@ -70,7 +72,7 @@ def i2b2_token(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
 
 
 def i2b2_relaxed(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
-    """Count tags with right start and TYPE, and an end off by at most two; `hipaa`: HIPAA types only.
+    """Return counts of tags with right start and TYPE and an end off by two at most; `hipaa`: those types only.
 
     The scorer puts tags that are "equal" in this sense into Python sets, so of two such tags on one side only the
     first is kept (here: the shorter; there: the first in the file), a tag may match two on the other side, and hits
@@ -86,7 +88,7 @@ def i2b2_relaxed(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
 
 
 def _tally_relaxed(gold: Sequence[Item], found: Sequence[Item]) -> Tally:
-    """Return labels of hits, false alarms, misses within `_SLACK` characters, hits on the side the scorer counts."""
+    """Return labels of hits, false alarms, misses; tags match within `_SLACK`; hits are of the side with fewer."""
     right_gold, right_found = _match_each(gold, found), _match_each(found, gold)
     gold_labels, found_labels = [tag[0] for tag in gold], [tag[0] for tag in found]
     # CPython walks the smaller set of an intersection, and the second one of two that are equally large.
@@ -123,7 +125,7 @@ def _tags(spans: Sequence[Span], hipaa: bool) -> set[Item]:
 
 
 def _tokens(doc: Document, spans: Sequence[Span], hipaa: bool) -> Iterator[Item]:
-    """Yield (label, start, end) of each run of ASCII letters and digits in the spans; an empty one if it has none."""
+    """Yield (label, start, end) of each run of ASCII letters and digits in the spans; one empty run if it has none."""
     for span in spans:
         if hipaa and not _is_hipaa(span.label):
             continue
@@ -140,7 +142,7 @@ def _is_hipaa(label: str) -> bool:
 
 
 def _macro_over_documents(counts: MatchCounts) -> MatchCounts:
-    """Return the counts with macro scores over documents, and the standard deviations of these.
+    """Return the counts, macro scores set to run over documents, with their standard deviations as facts.
 
     A document with nothing to find and nothing found has precision and recall 0, as in the scorer.
     """
@@ -150,7 +152,7 @@ def _macro_over_documents(counts: MatchCounts) -> MatchCounts:
 
 
 def meddocan_ner(pairs: Iterable[Pair], *, sentences: Mapping[str, int] | None = None) -> MatchCounts:
-    """Count spans with right start, end and label (subtrack 1); the fact `leak` is misses per sentence.
+    """Return counts of spans with right start, end and label (subtrack 1); the fact `leak` is misses per sentence.
 
     The scorer counts the lines of sentence files that came with the corpus; give those numbers by document id.
     Without them the sentences of our documents are counted, and `leak` differs a little from the official one.
@@ -164,12 +166,12 @@ def meddocan_ner(pairs: Iterable[Pair], *, sentences: Mapping[str, int] | None =
 
 
 def meddocan_spans(pairs: Iterable[Pair]) -> MatchCounts:
-    """Count spans with right start and end, whatever the label (subtrack 2, strict)."""
+    """Return counts of spans with right start and end, whatever the label (subtrack 2, strict)."""
     return count_sets((boundaries(pair.gold), boundaries(pair.predicted)) for pair in pairs)
 
 
 def meddocan_merged(pairs: Iterable[Pair]) -> MatchCounts:
-    """Count spans whose boundaries are right as given, or after neighbours are merged (subtrack 2, merged).
+    """Return counts of boundaries that are right as given, or after neighbours are merged (subtrack 2, merged).
 
     Neighbours are spans with no letter or digit between them. Hits are the boundaries right without merging, and the
     merged ones that are right: two neighbours found one by one are three hits. What lies inside a hit is no miss on

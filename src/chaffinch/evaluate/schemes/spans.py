@@ -14,7 +14,7 @@ from chaffinch.text import Span
 
 
 def count_strict(pairs: Iterable[Pair]) -> MatchCounts:
-    """Count spans whose start, end and label are all right.
+    """Return counts of spans, by document and label; right if start, end and label are.
 
     >>> from chaffinch.text import Document
     >>> count_strict([Pair(Document.make("Ann Lee"), (Span(0, 7, "NAME"),), (Span(0, 3, "NAME"),))]).values.tolist()
@@ -24,7 +24,7 @@ def count_strict(pairs: Iterable[Pair]) -> MatchCounts:
 
 
 def count_exact(pairs: Iterable[Pair]) -> MatchCounts:
-    """Count spans whose start and end are right, whatever the label; spans that differ only in label count once."""
+    """Return counts of spans, by document; right if start and end are; those that differ in label only count once."""
     return count_sets((boundaries(pair.gold), boundaries(pair.predicted)) for pair in pairs)
 
 
@@ -39,7 +39,7 @@ def boundaries(spans: Iterable[Span]) -> set[Item]:
 
 
 def count_relaxed(pairs: Iterable[Pair]) -> MatchCounts:
-    """Count spans matched one to one with an overlapping span of the same label on the other side.
+    """Return counts of spans, by document and label; right if paired one to one with an overlap of equal label.
 
     Hits are a maximum matching: no span is used twice, and no other choice of partners would give more hits. So
     one long prediction over two gold spans finds one of them, and two halves of one gold span are one hit and one
@@ -73,7 +73,7 @@ def count_relaxed(pairs: Iterable[Pair]) -> MatchCounts:
 
 
 def _tally(pair: Pair, hit: Iterable[bool], used: Iterable[bool]) -> Tally:
-    """Tally a document: labels of hits, false alarms and misses; `hit` flags its gold, `used` its predicted spans."""
+    """Return a document's labels of hits, false alarms, misses; `hit` flags gold, `used` predicted spans as right."""
     gold, found = [s.label for s in pair.gold], [s.label for s in pair.predicted]
     golds, founds = list(zip(gold, hit, strict=True)), list(zip(found, used, strict=True))
     return Tally(
@@ -86,7 +86,7 @@ def _tally(pair: Pair, hit: Iterable[bool], used: Iterable[bool]) -> Tally:
 
 
 def overlap_indices(gold: Sequence[Span], predicted: Sequence[Span]) -> Iterator[tuple[int, int]]:
-    """Yield (gold index, predicted index) of all pairs that overlap; `predicted` must be sorted.
+    """Yield (gold index, predicted index) of all pairs that share a character; `predicted` must be sorted.
 
     >>> list(overlap_indices([Span(0, 5, "A")], [Span(0, 2, "A"), Span(4, 9, "B"), Span(5, 9, "A")]))
     [(0, 0), (0, 1)]

@@ -20,7 +20,7 @@ from chaffinch.text import Document, Span
 
 
 def count_tokens(pairs: Iterable[Pair]) -> MatchCounts:
-    """Count tokens under spans, by label; a token is right if gold and prediction give it the same label.
+    """Return counts of tokens under spans, by document and label; right if both sides give the same label.
 
     >>> note = Document.make("Ann Lee came")
     >>> count_tokens([Pair(note, (Span(0, 7, "NAME"),), (Span(0, 3, "NAME"),))]).values.tolist()
@@ -32,7 +32,7 @@ def count_tokens(pairs: Iterable[Pair]) -> MatchCounts:
 
 
 def count_binary(pairs: Iterable[Pair]) -> MatchCounts:
-    """Count tokens inside any span; right if they are inside one on both sides, whatever the labels."""
+    """Return counts of tokens in any span, by document; right if they are inside one on both sides."""
     return count_sets(
         (
             _drop_labels(token_labels(pair.document, pair.gold)),
@@ -92,7 +92,7 @@ class Leakage:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the leakage as plain JSON values."""
+        """Return all figures as plain JSON values, intervals as lists."""
         return asdict(self) | {
             "share_interval": list(self.share_interval),
             "rate_interval": list(self.rate_interval),
@@ -101,7 +101,7 @@ class Leakage:
 
 
 def leakage(pairs: Iterable[Pair], *, level: float = 0.95) -> Leakage:
-    """Count the gold tokens that would stay in the text if exactly the predicted spans were removed, with intervals.
+    """Return how many gold tokens and documents leak if exactly the predicted spans are removed, with intervals.
 
     >>> note = Document.make("Ann Lee came")
     >>> found = leakage([Pair(note, (Span(0, 7, "NAME"),), (Span(0, 3, "NAME"),))])

@@ -19,7 +19,7 @@ COLON, LINE_FEED, SPACE = 58, 10, 32
 
 @kernel()
 def ngrams(words: Keys, two: Keys, three: Keys) -> None:
-    """Fill the keys of the bigram and of the trigram that begin at each token; words[0] is the pad."""
+    """Fill `two` and `three` (N,) with keys of the bigram and trigram that begin at each token; words[0] is the pad."""
     pad = words[0]
     for n in range(len(words) - 1):
         two[n] = mix(words[n], words[n + 1] >> U(1))
@@ -29,7 +29,7 @@ def ngrams(words: Keys, two: Keys, three: Keys) -> None:
 
 @kernel()
 def heads(words: Keys, edges: Flags, out: Keys) -> None:
-    """Put the last word of each token's run into out; runs end before tokens that are edges, which have none."""
+    """Put into out[n] the last word of token n's run, 0 if n is an edge; runs end before edges."""
     head = U(0)
     for n in range(len(words) - 1, -1, -1):
         if edges[n]:
@@ -71,7 +71,7 @@ def headers(codes: Codes, tokens: Places, out: Keys) -> None:
 
 @kernel()
 def elsewhere(groups: Places, states: Places, counts: Places, out: Places) -> None:
-    """Put into out[n] a summary of the states of token n's group without n; `counts` (G, K) is 0 before and after.
+    """Put into out (N, 2) what states the other tokens of n's group have; `counts` (G, K) is 0 before and after.
 
     out[n, 0] is 0 if there is no other token, 1 if all others are outside (state 0), else 2 + the state most of the
     others have, outside not counted; out[n, 1] is the share of them inside: 0 under half, 1 not all, 2 all.
@@ -102,6 +102,6 @@ def elsewhere(groups: Places, states: Places, counts: Places, out: Places) -> No
 
 @kernel()
 def combine(one: Keys, other: Keys, out: Keys) -> None:
-    """Put the key of both into out[n], or 0 where either is 0."""
+    """Put one key made of both keys into out[n], or 0 where either is 0."""
     for n in range(len(one)):
         out[n] = mix(one[n], other[n]) if one[n] != U(0) and other[n] != U(0) else U(0)

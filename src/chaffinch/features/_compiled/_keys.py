@@ -57,7 +57,7 @@ def _find(table: Keys, key: np.uint64) -> int:
 
 @kernel()
 def intern(keys: Keys, table: Keys, values: Places, out: Places) -> int:
-    """Number the keys from 0 in order of first appearance, into out; return how many, or -1 if the table is full."""
+    """Number the keys from 0 by first appearance, into out and the table; return how many, or -1 if it is half full."""
     known = 0
     for n in range(len(keys)):
         slot = _find(table, keys[n])
@@ -81,7 +81,7 @@ def look_up(keys: Keys, table: Keys, values: Places, out: Places) -> None:
 
 @kernel()
 def count(features: Places, lists: Places, types: Places, patients: Places, out: Places, last: Places) -> None:
-    """Add to out[f] (F, 2) how often feature f was seen, and by how many patients, whose tokens must be grouped.
+    """Add to out[f] (F, 2) how often feature f was seen, and by how many patients; tokens must be sorted by patient.
 
     Token n has the features of type types[n], that is features[lists[v]] to features[lists[v + 1]]; a patient of -1
     is not counted.

@@ -28,7 +28,7 @@ class TypeFeatures(NamedTuple):
 
 @helper()
 def _emit(part: int, key: np.uint64, keys: Keys, q: int) -> int:
-    """Put a feature into keys[q] and return q + 1."""
+    """Put a feature, the key hashed with its part of the segment, into keys[q]; return q + 1."""
     keys[q] = mix(key, U(part) << U(40))
     return q + 1
 
@@ -37,7 +37,7 @@ def _emit(part: int, key: np.uint64, keys: Keys, q: int) -> int:
 def segment_features(
     segments: Places, margins: Places, words: Keys, types: Places, described: TypeFeatures, keys: Keys, lists: Places
 ) -> int:  # fmt: skip
-    """Fill `keys` with all segments' features and return their number; segment m has lists[m + 1] to lists[m + 2].
+    """Fill `keys` and `lists` with all segments' features, return their number; segment m: lists[m + 1] to [m + 2].
 
     `segments` is (M, 2) first token and one past the last, among tokens with pads; segment lists start at 1 because
     type 0 is the pad, which has none.

@@ -25,7 +25,7 @@ MOST = 5 + PATTERNS + 2 * AFFIX + GRAM_REACH  # features of one type, at most
 
 @helper()
 def _emit(kind: int, key: np.uint64, keys: Keys, kinds: Bytes, q: int) -> int:
-    """Put a feature and its kind at index q and return q + 1."""
+    """Put a feature, the key hashed with its kind, and the kind at index q; return q + 1."""
     keys[q] = mix(key, U(kind) << U(56))
     kinds[q] = kind
     return q + 1
@@ -33,7 +33,7 @@ def _emit(kind: int, key: np.uint64, keys: Keys, kinds: Bytes, q: int) -> int:
 
 @helper()
 def _patterns(codes: Codes, begin: int, end: int, table: Bytes) -> int:
-    """Return bits for a word's capital, digit, dash and punctuation patterns: the published list, then ours."""
+    """Return as bits which patterns of capitals, digits, dashes and punctuation a word of one letter or more has."""
     size, top = end - begin, len(table) - 1
     upper = lower = digit = dash = other = marks = 0
     capitals = small_big = letter_digit = digit_letter = False

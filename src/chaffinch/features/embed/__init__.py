@@ -66,12 +66,12 @@ class Pretrained:
 
 
 def window_length(pieces: int) -> int:
-    """Return the length of a window of that number of pieces, with specials and padding."""
+    """Return the length of a window of that number of pieces, with specials, rounded up to a multiple of STEP."""
     return -(-(pieces + SPECIALS) // STEP) * STEP
 
 
 def find(path: str | Path | None) -> Path:
-    """Return the folder of an encoder, None: the packaged MiniLM's; ConfigError without its config or safetensors."""
+    """Return a checked encoder folder, for None the packaged MiniLM's; ConfigError, MissingExtraError, ModelError."""
     if path is not None:
         folder = Path(path)
         if not (folder / "config.json").is_file():
@@ -93,7 +93,7 @@ def find(path: str | Path | None) -> Path:
 
 
 def digest(folder: Path) -> str:
-    """Return the SHA-256 of an encoder's weights; ModelError if they cannot be read."""
+    """Return the SHA-256 of an encoder's weights in hexadecimal; ModelError if they cannot be read."""
     try:
         with (folder / WEIGHTS).open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -102,7 +102,7 @@ def digest(folder: Path) -> str:
 
 
 def load_encoder(path: str | Path | None = None) -> Pretrained:
-    """Load a folder's encoder, or the packaged MiniLM; MissingExtraError without torch, ModelError if unreadable."""
+    """Load a folder's encoder, None: the packaged MiniLM; MissingExtraError, ConfigError, ModelError if unreadable."""
     folder = find(path)
     with _quiet() as transformers:
         try:
@@ -127,7 +127,7 @@ def load_encoder(path: str | Path | None = None) -> Pretrained:
 
 
 def build_encoder(plan: str, spelling: str, specials: tuple[int, ...], longest: int) -> Pretrained:
-    """Return an encoder with untrained weights, from its config and its tokeniser, both as JSON."""
+    """Return an encoder with random weights, from its config and its tokeniser, both JSON; or MissingExtraError."""
     with _quiet() as transformers:
         import tokenizers
 
@@ -139,7 +139,7 @@ def build_encoder(plan: str, spelling: str, specials: tuple[int, ...], longest: 
 
 
 def library() -> Any:
-    """Return torch, with access to the hub switched off; MissingExtraError if torch or transformers is missing."""
+    """Switch access to the hub off and return torch; MissingExtraError if torch or transformers is missing."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     try:
         import torch
@@ -151,7 +151,7 @@ def library() -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[Any]:
-    """Yield the transformers library, its progress bars and warnings off inside the block."""
+    """Yield the transformers library, its bars and warnings off in the block; MissingExtraError without it."""
     library()
     import transformers
 
@@ -206,7 +206,7 @@ class Embedder:
         pooling: Literal["mean", "first"] = "mean", window: int = 256, overlap: int = 64, threads: int = 1,
         cache: str | Path | None = None,
     ) -> Embedder:  # fmt: skip
-        """Return the embedder of an encoder's folder, or of the packaged MiniLM; ConfigError for an unfit setting."""
+        """Return the embedder of a folder's encoder, None: the packaged MiniLM; ConfigError for an unfit setting."""
         if pooling not in ("mean", "first"):
             raise ConfigError(f"pooling must be mean or first, got {pooling!r}")
         if threads < 1 or window < STEP or not 0 <= overlap <= window // 2:
@@ -236,11 +236,14 @@ class Embedder:
         return len(self.layers) * int(self.encoder.network.config.hidden_size)
 
     def __call__(self, doc: Document) -> Singles:
-        """Return the embeddings of a document's tokens (T, D)."""
+        """Return the embeddings of a document's tokens (T, D), from the cache if it has them."""
         return next(self.many([doc]))
 
     def many(self, docs: Iterable[Document]) -> Iterator[Singles]:
-        """Yield the embeddings (T, D) of every document, in order; AHEAD documents are read together."""
+        """Yield the embeddings (T, D) of every document, in order; read the cache, and write what is missing.
+
+        AHEAD documents are read together.
+        """
         source = iter(docs)
         while some := list(islice(source, AHEAD)):
             paths = [self._cache_path(doc) for doc in some]
@@ -282,7 +285,7 @@ class Embedder:
             return np.asarray(torch.cat([hidden[layer] for layer in self.layers], dim=-1).float().numpy())
 
     def _pool(self, states: Singles, counts: Ints, window: Window) -> Singles:
-        """Pool one window's pieces into embeddings of the tokens that the window owns: (owned tokens, D)."""
+        """Return one window's pieces pooled to embeddings of the tokens that it owns (n, D); 0 for no pieces."""
         owned = slice(window.own_first - window.first, window.own_end - window.first)
         sizes = counts[window.first : window.end]
         begins = (1 + np.cumsum(sizes) - sizes)[owned]  # after the special piece

@@ -51,9 +51,9 @@ def overlapping_windows(counts: Ints, most: int, overlap: int) -> list[Window]:
 
 
 def sentence_windows(counts: Ints, bounds: Ints, most: int, overlap: int) -> list[Window]:
-    """Return windows of as many whole sentences as fit; sentence b is tokens bounds[b] to bounds[b+1].
+    """Return windows of as many whole sentences as fit in `most` pieces; a longer sentence is cut, with overlap.
 
-    A sentence with more pieces than fit is cut into overlapping windows.
+    `counts` are the pieces of each token. Sentence b is tokens bounds[b] to bounds[b + 1].
 
     >>> [window[:2] for window in sentence_windows(np.ones(7, np.int64), np.array([0, 2, 4, 7]), 4, 0)]
     [(0, 4), (4, 7)]
@@ -80,7 +80,7 @@ def sentence_windows(counts: Ints, bounds: Ints, most: int, overlap: int) -> lis
 
 
 def _assign_tokens(firsts: Ints, lasts: Ints, middles: NDArray[np.float64]) -> list[Window]:
-    """Return the windows with the tokens each owns: what two neighbours share is divided at its middle."""
+    """Return windows of tokens first to last with those each owns: what neighbours share is cut at its middle."""
     cuts = [0]
     for end, first in zip(lasts[:-1].tolist(), firsts[1:].tolist(), strict=True):
         shared = middles[first:end]
@@ -91,7 +91,7 @@ def _assign_tokens(firsts: Ints, lasts: Ints, middles: NDArray[np.float64]) -> l
 
 
 def batch_by_length(lengths: Sequence[int], pieces: int) -> list[list[int]]:
-    """Return the numbers of windows in batches of one length, of at most `pieces` pieces, by length, then number.
+    """Return window numbers in batches of one length and at most `pieces` pieces, sorted by length, then number.
 
     >>> batch_by_length([32, 16, 32, 32], 64)
     [[1], [0, 2], [3]]

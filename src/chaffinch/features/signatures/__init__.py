@@ -73,7 +73,7 @@ def is_symbol(word: str) -> bool:
 
 
 def category(word: str, pack: Pack) -> str:
-    """Return the category of a word or symbol: PUNCT, DATE, PHONE, NUM, ID, NET or ALPHA.
+    """Return the category of a word or symbol, the first part of its signature: PUNCT, DATE, ..., or ALPHA.
 
     >>> [category(word, pack("en")) for word in ("Smith", "3194S62727", "12/03", "…")]
     ['ALPHA', 'ID', 'DATE', 'PUNCT']
@@ -114,7 +114,7 @@ def signature(word: str, pack: Pack, among: WordClasses = "seven") -> str:
 
 
 def _mixed(word: str, among: WordClasses) -> str | None:
-    """Return category and fields of a word that is no date, telephone number or number; None if it is of letters."""
+    """Return "CATEGORY|fields" of a word that is no date or phone number; None if it is a word of letters."""
     if among == "five":
         digits = classes.count_digits(word)
         return f"NUM|digits={digits}" if digits else None
@@ -124,7 +124,7 @@ def _mixed(word: str, among: WordClasses) -> str | None:
 
 
 def add_flags(signature: str, flags: int) -> str:
-    """Return the symbol with those flags that its category can have: line for ALPHA, age for NUM.
+    """Return the symbol with those flags that its category can have, added once: line for ALPHA, age for NUM.
 
     >>> add_flags("‹NUM|digits=2", FLAGS["age"] | FLAGS["line"])
     '‹NUM|digits=2|age=1'
@@ -138,7 +138,7 @@ def add_flags(signature: str, flags: int) -> str:
 
 
 def back_off(symbol: str, order: Sequence[str] = ORDER) -> Iterator[str]:
-    """Yield the symbol, then shorter ones without fields of `order`, last its category; DataError for other words.
+    """Yield the symbol, then shorter ones as fields of `order` go, last its category; DataError for other words.
 
     >>> list(back_off("‹PHONE|000-0000|area=0|ext=0"))
     ['‹PHONE|000-0000|area=0|ext=0', '‹PHONE|area=0|ext=0', '‹PHONE|area=0', '‹PHONE']
@@ -174,7 +174,7 @@ def _letters(word: str, pack: Pack) -> str:
 
 
 def _bucket(keys: Sequence[str], lexicon: Mapping[str, str]) -> str:
-    """Return "hi" if one of the keys has it in the lexicon, else the first bucket found, else "0"."""
+    """Return how frequent any of the keys is in the lexicon: "hi" if one is, else the first found, else "0"."""
     if len(keys) == 1:
         return lexicon.get(keys[0], "0")
     buckets = [lexicon[key] for key in keys if key in lexicon]

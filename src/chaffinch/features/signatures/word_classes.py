@@ -40,13 +40,13 @@ def has_digit(word: str) -> bool:
 
 
 def count_digits(word: str) -> str:
-    """Return the number of decimal digits, "7+" from 7 on; empty if there is none."""
+    """Return the number of decimal digits as text, "7+" from 7 on; "" if there is none."""
     count = len(_DIGIT.findall(word))
     return _digits(count) if count else ""
 
 
 def _digits(count: int) -> str:
-    """Return a number of digits, "7+" from 7 on."""
+    """Return a number of digits as text, "7+" from 7 on."""
     return str(count) if count < 7 else "7+"
 
 
@@ -56,7 +56,7 @@ def is_punctuation(word: str) -> bool:
 
 
 def punctuation(word: str) -> str:
-    """Return the first character ("bar" for a vertical bar, which separates fields), and the length: 1, 2 or 3+."""
+    """Return "CHARACTER|run=LENGTH" of punctuation: the first ("bar" for "|"), and its length 1, 2 or 3+."""
     char = "bar" if word[0] == "|" else word[0]
     return f"{char}|run={len(word) if len(word) < 3 else '3+'}"
 
@@ -120,7 +120,7 @@ def _month_fields(word: str, pack: Pack) -> str | None:
 
 
 def phone(word: str, pack: Pack) -> str | None:
-    """Return the mask, whether there is an area code, and an extension; None if it is no telephone number.
+    """Return a phone number's mask, whether it has an area code and an extension, as text; None if it is none.
 
     The mask leaves out the extension. A word for an extension or a pager followed by four digits or more is a telephone
     number as well: x12345.
@@ -141,7 +141,7 @@ def phone(word: str, pack: Pack) -> str | None:
 
 
 def number(word: str, pack: Pack) -> str | None:
-    """Return the count and range of whole digits, and marks for decimals, thousands, percent; None if no number.
+    """Return digits before decimals, their range, marks for decimals, thousands, percent; None if no number.
 
     The range of two digits is 12, 31, 89 (at most) or 90+, of four digits year (1900 to 2035); else it is 0. One group
     of three digits after the thousands mark is a group of thousands; anything else after a mark is decimals.
@@ -173,7 +173,7 @@ def number(word: str, pack: Pack) -> str | None:
 
 
 def net(word: str) -> str | None:
-    """Return email, url or host, or None; an IPv4 address is a host."""
+    """Return "email" for a word with "@", "url", or "host" (also an IPv4 address); None for other words."""
     if "@" in word:
         return "email"
     if "://" in word or word[:4].lower() == "www.":
@@ -187,7 +187,7 @@ def net(word: str) -> str | None:
 
 
 def identifier(word: str) -> str:
-    """Return the run-length mask: A capitals, a other letters, 0 digits, each with the bucket of its length.
+    """Return the mask of a word's runs: A capitals, a other letters, 0 digits, each with its length's class.
 
     >>> identifier("37947241ZGJ")
     '0{7-8}A{3}'
@@ -198,7 +198,7 @@ def identifier(word: str) -> str:
 
 
 def _kind(char: str) -> str:
-    """Return the class of a character: 0 for digits, A and a for letters, itself if kept, else *."""
+    """Return the class of a character: 0 for digits, A and a for letters, itself if a kept sign, else *."""
     if char.isdecimal():
         return "0"
     if char.isalpha():

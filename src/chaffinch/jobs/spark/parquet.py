@@ -43,7 +43,7 @@ class TableRelease:
 
 
 def release_table(session: SparkSession, job: TableRelease) -> dict[str, Any]:
-    """De-identify a Parquet table to a folder of Parquet files; return the manifest, which is written beside it.
+    """De-identify a Parquet table to Parquet files; write a manifest beside and return it; ConfigError if unfit.
 
     The output appears complete or not at all. Raise ConfigError if it exists, or if columns are not sure.
     """

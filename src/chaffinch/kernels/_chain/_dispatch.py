@@ -54,24 +54,24 @@ class ScaledSteps:
             total += self._pairs_of_steps(K).sum(axis=0)
 
     def put_pairs(self, out: Floats) -> None:
-        """Put the pair marginals of every step into out (N, K, K)."""
+        """Put the pair marginals of every step into out (N, K, K), at its second token; 0 at first tokens."""
         out[self.part.tokens] = self._pairs_of_steps(out.shape[1])
 
     def put_tag_pairs(self, tags: Ints, stop: Ints, out: Floats) -> None:
-        """Put the tag-pair marginals of every step into out (N, S, S)."""
+        """Put the pair marginals summed by tag of every step into out (N, S, S), at its second token."""
         pairs = np.zeros((len(self.part.layout.width), *out.shape[1:]))
         runs = _tag_pairs.TagRuns(tags, stop, np.zeros(len(tags)))
         _tag_pairs.tag_pairs(self.part.layout, self.messages, self.tables, runs, pairs)
         out[self.part.tokens] = pairs
 
     def _steps(self) -> Ints:
-        """Return the tokens that are not the first of their sequence."""
+        """Return the numbers in the part of the tokens that are not the first of their sequence."""
         inner = np.ones(len(self.part.layout.width) + 1, np.bool_)
         inner[self.part.layout.bounds] = False
         return np.flatnonzero(inner)
 
     def _pairs_of_steps(self, K: int) -> Floats:
-        """Return the pair marginals of every step (n, K, K)."""
+        """Return the pair marginals of every step (n, K, K), at its second token; 0 at first tokens."""
         n = len(self.part.layout.width)
         pairs = np.zeros((n, K, K))
         _sparse_states.add_pairs(self.part.layout, self.messages, self._steps(), np.arange(n), pairs)
@@ -90,24 +90,24 @@ class LogSteps:
     weight: Floats  # (M,) emission plus backward message, minus log Z
 
     def add_pairs(self, total: Floats) -> None:
-        """Add pair marginals over all positions to total (K, K)."""
+        """Add the pair marginals, summed over all positions, to total (K, K)."""
         for _, pairs in self._pairs_of_steps(len(total)):
             total += pairs
 
     def put_pairs(self, out: Floats) -> None:
-        """Put the pair marginals of every step into out (N, K, K)."""
+        """Put the pair marginals of every step into out (N, K, K), at its second token."""
         for token, pairs in self._pairs_of_steps(out.shape[1]):
             out[token] = pairs
 
     def put_tag_pairs(self, tags: Ints, stop: Ints, out: Floats) -> None:
-        """Put the tag-pair marginals of every step into out (N, S, S)."""
+        """Put the pair marginals summed by tag of every step into out (N, S, S), at its second token."""
         S, K = out.shape[1], len(stop)
         for token, pairs in self._pairs_of_steps(K):
             cells = tags[:, None] * S + tags
             out[token] = np.bincount(cells.reshape(-1), pairs.reshape(-1), S * S).reshape(S, S)
 
     def _pairs_of_steps(self, K: int) -> Iterator[tuple[int, Floats]]:
-        """Yield the token and the pair marginals (K, K) of every step."""
+        """Yield for every step its second token, as a number in the batch, and the pair marginals (K, K)."""
         lay = self.layout
         for n, token in enumerate(self.tokens[1:], 1):
             before = lay.pool[lay.first[n - 1] : lay.first[n - 1] + lay.width[n - 1]]
@@ -130,7 +130,7 @@ class ChainTables:
 
     @classmethod
     def of(cls, trans: Floats, *, shared: bool) -> ChainTables:
-        """Return exp(trans - largest) of each table (n, K, K) with its log scale; transposed too if one is shared."""
+        """Return exp(trans - largest) of tables (n, K, K), tiny values raised, and log scales; `shared`: transposes."""
         tables, shift = np.empty_like(trans), np.zeros(len(trans))
         floor = _scaled.TINY_STEP if _scaled.exp_tables(as_writable(trans), tables, shift) else 0.0
         return cls(tables, shift, floor, np.ascontiguousarray(tables[0].T) if shared else np.zeros((0, 0)))
@@ -140,7 +140,10 @@ class ChainWorkspace:
     """Arrays used again for every part: allocating them costs more than the arithmetic of few states."""
 
     def __init__(self, batch: Batch, tables: ChainTables | None, pairs: Pairs) -> None:
-        """Allocate the arrays that forward–backward needs for the batch's size and number of states."""
+        """Allocate the arrays that forward–backward needs for the batch's size and states; keep `pairs` as the wish.
+
+        `tables` are the shared transition table, None if there is one per token.
+        """
         self.pairs = pairs
         self.arrays: dict[str, Floats] = {}
         K, longest = len(batch.start), int(np.diff(batch.bounds).max(initial=0))
@@ -151,13 +154,13 @@ class ChainWorkspace:
             self.rows = _many_states.row_workspace(0, K)
 
     def rows_for(self, tokens: int) -> _many_states.RowWorkspace:
-        """Return a row workspace for at least `tokens` tokens, enlarged if it is too small."""
+        """Return the row workspace, first replaced by a larger one if it has no room for that many tokens."""
         if len(self.rows.forward) < tokens:
             self.rows = _many_states.row_workspace(tokens, self.rows.forward.shape[1])
         return self.rows
 
     def take(self, name: str, size: int) -> Floats:
-        """Return an uninitialised array of that size; the next call with the same name returns the same memory."""
+        """Return an uninitialised array (size,); the next call with the same name returns the same memory."""
         if name not in self.arrays or len(self.arrays[name]) < size:
             self.arrays[name] = np.empty(size)
         return self.arrays[name][:size]
@@ -188,7 +191,7 @@ def solve(batch: Batch, states: Floats, log_z: Floats, *, many: bool, pairs: Pai
 
 
 def _run(batch: Batch, part: Part, tables: ChainTables, workspace: ChainWorkspace, states: Floats) -> ScaledSteps:
-    """Run the kernel of the part's form; fill `states` with marginals, and return the messages."""
+    """Run the kernel of the part's form; fill `states` (M,) with marginals; return the messages to make pairs of."""
     layout = part.layout
     lengths = layout.bounds[1:] - layout.bounds[:-1]
     filled = lengths > 0
@@ -219,7 +222,7 @@ def _run(batch: Batch, part: Part, tables: ChainTables, workspace: ChainWorkspac
 
 
 def _redo(batch: Batch, part: Part, b: int, states: Floats, log_z: Floats) -> LogSteps:
-    """Compute sequence b of the part again in log-space; put its marginals into `states` and its log Z into `log_z`."""
+    """Compute sequence b of the part again in log-space; overwrite its marginals and log Z; return its messages."""
     lay = part.layout
     lo, hi = int(lay.bounds[b]), int(lay.bounds[b + 1])
     cells = slice(int(lay.at[lo]), int(lay.at[hi]))

@@ -56,7 +56,7 @@ def lane_workspace(longest: int, K: int) -> LaneWorkspace:
 
 @helper()
 def _load(layout: BatchLayout, start: Floats, emit: Floats, work: LaneWorkspace, order: Ints) -> int:
-    """Put the sequences' log emissions, plus start at the first token, into lanes; return the longest length."""
+    """Put log emissions, plus start at first tokens, into the workspace's lanes, -inf after ends; return longest T."""
     K, L, T = work.weight.shape[1], work.weight.shape[2], 0
     for lane in range(L):
         b = order[min(lane, order.size - 1)]
@@ -78,7 +78,7 @@ def _load(layout: BatchLayout, start: Floats, emit: Floats, work: LaneWorkspace,
 
 @helper()
 def _exp_lanes(block: Floats, top: Floats) -> None:
-    """Replace log emissions (K, L) by their exponentials relative to the lane's largest, which is put into top (L,)."""
+    """Replace log emissions (K, L) by exponentials relative to the lane's largest, which is put into top (L,)."""
     K, L = block.shape
     for lane in range(L):
         top[lane] = -np.inf
@@ -116,7 +116,7 @@ def _multiply(table: Floats, source: Floats, out: Floats) -> None:
 
 @helper()
 def _normalise(block: Floats, total: Floats, by: Floats) -> None:
-    """Divide each lane of the block (K, L) by its sum, put into total (L,); possible values stay at TINY or above."""
+    """Divide each lane of the block (K, L) by its sum; put sums in `total`, inverses in `by`; lift values to TINY."""
     K, L = block.shape
     for lane in range(L):
         total[lane] = 0.0
@@ -135,7 +135,10 @@ def _normalise(block: Floats, total: Floats, by: Floats) -> None:
 
 @helper()
 def _join_messages(work: LaneWorkspace, t: int, total: Floats, excess: Floats) -> None:
-    """Compute marginals at token t, not yet normalised, and their sums; add those of raised cells to `excess`."""
+    """Replace backward messages at token t by unscaled marginals, summed into total; add error bounds to `excess`.
+
+    The weights become emissions times backward messages. The bound is the share of cells raised to TINY.
+    """
     K, L = work.forward.shape[1], work.forward.shape[2]
     now = work.sums[3]
     for lane in range(L):
@@ -171,7 +174,7 @@ def _run_forward(table: Floats, work: LaneWorkspace, T: int) -> None:
 
 @helper()
 def _begin_backward(work: LaneWorkspace, t: int, T: int) -> None:
-    """Put the end potentials into the lanes whose last token is t, and zeros where nothing follows."""
+    """Put end potentials into the messages of lanes that end at token t; at the last token, 0 into shorter lanes."""
     for lane in range(work.lengths.size):
         if work.lengths[lane] == t + 1:
             for j in range(work.end.size):
@@ -183,7 +186,7 @@ def _begin_backward(work: LaneWorkspace, t: int, T: int) -> None:
 
 @helper()
 def _run_backward(scaled: Scaled, work: LaneWorkspace, T: int) -> None:
-    """Fill marginals, weights, `by` and `ratio`; the first row of sums becomes each lane's excess (error bound)."""
+    """Fill marginals, weights, `by` and `ratio`; the first row of sums becomes each lane's bound on the error."""
     K, L = work.forward.shape[1], work.forward.shape[2]
     excess, scale, total = work.sums[0], work.sums[1], work.sums[2]
     for lane in range(L):
@@ -206,7 +209,7 @@ def _run_backward(scaled: Scaled, work: LaneWorkspace, T: int) -> None:
 
 @helper()
 def _store(layout: BatchLayout, messages: Messages, work: LaneWorkspace, order: Ints, T: int) -> None:
-    """Copy marginals out of the lanes, and forward and weight messages too if the caller has arrays for them."""
+    """Copy marginals from lanes to messages, and forward messages and weights too if there are arrays for them."""
     K, keep = work.end.size, messages.forward.size > 0
     for t in range(T):
         for lane in range(order.size):
@@ -249,7 +252,7 @@ def _add_pairs(work: LaneWorkspace, T: int) -> None:
 
 @helper()
 def _finish(layout: BatchLayout, scaled: Scaled, messages: Messages, work: LaneWorkspace, b: int, lane: int) -> None:
-    """Add log Z of the sequence in a lane to its messages, or record in status the first token no path reaches."""
+    """Add log Z of a lane's sequence b to its messages; or, without a path, put in status -1 - the first dead token."""
     lo, T, log_z, product = layout.bounds[b], work.lengths[lane], 0.0, 1.0
     for t in range(T):
         if work.total[t, lane] == 0.0:
@@ -270,7 +273,10 @@ def _finish(layout: BatchLayout, scaled: Scaled, messages: Messages, work: LaneW
 def run_lanes(
     layout: BatchLayout, source: ScaledInput, scaled: Scaled, messages: Messages, work: LaneWorkspace
 ) -> None:
-    """Fill the messages of all sequences, several at a time in lanes: one transition table, all states allowed."""
+    """Fill marginals, log Z and status of all sequences, several at a time in lanes; add pairs to the workspace.
+
+    There must be one transition table, and all states are allowed. Forward messages and weights are kept if they fit.
+    """
     for j in range(work.end.size):
         work.end[j] = scaled.end[j]
     end_top = exp_row(work.end, work.end, LOG_TINY)

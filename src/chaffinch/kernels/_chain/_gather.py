@@ -8,7 +8,7 @@ from chaffinch.kernels.lattice import Floats, Ints
 
 @kernel()
 def add_rows(states: Ints, bounds: Ints, which: Ints, rows: Ints, table: Floats, out: Floats) -> None:
-    """Add to out[cell], for each state of each token, the entry table[row of the token, state]."""
+    """Add to out[cell], for each state of each token n, table[rows[n], state]; cells are counted token by token."""
     cell = 0
     for n in range(len(which)):
         row = rows[n]
@@ -19,7 +19,10 @@ def add_rows(states: Ints, bounds: Ints, which: Ints, rows: Ints, table: Floats,
 
 @kernel()
 def sum_rows(states: Ints, bounds: Ints, which: Ints, rows: Ints, weights: Floats, out: Floats) -> None:
-    """Add to out[row of the token, state], for each state of each token, the weight of its cell."""
+    """Add to out[rows[n], state], for each state of each token n, the weight of its cell; cells go token by token.
+
+    Token n takes the states from bounds[which[n]] to bounds[which[n] + 1]; `add_rows` too.
+    """
     cell = 0
     for n in range(len(which)):
         row = rows[n]

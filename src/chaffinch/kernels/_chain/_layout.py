@@ -60,7 +60,7 @@ class Part:
         return len(self.layout.bounds) - 1
 
     def sequence(self, b: int) -> int:
-        """Return the number in the batch of the part's sequence b."""
+        """Return the number in the batch of the sequence that is number b in the part."""
         return self.sequences.start + b if isinstance(self.sequences, slice) else int(self.sequences[b])
 
 
@@ -77,7 +77,7 @@ def as_writable(array: Floats) -> Floats:
 
 
 def parts(batch: Batch) -> Iterator[Part]:
-    """Yield the parts of a batch, each for one kernel form; a sequence's form depends on that sequence alone."""
+    """Yield a batch in parts, each for one kernel form; the form of a sequence depends on that sequence alone."""
     step_cells = 0 if batch.trans.ndim == 2 else len(batch.start) ** 2
     if batch.active is not None:
         layout = _list_layout(batch.active, batch.bounds)
@@ -101,7 +101,7 @@ def raise_infeasible(status: int, sequence: int, tokens: int, *, many: bool) -> 
 
 
 def _dense_part(emit: Floats, bounds: Ints, form: Form) -> Part:
-    """Return the batch part in which every token has all K states, from potentials (N, K)."""
+    """Return the whole batch as a part in which every token has all K states, from log emissions (N, K)."""
     N, K = emit.shape
     first, width = np.zeros(N, np.int64), np.full(N, K, np.int64)
     layout = BatchLayout(np.arange(K), first, width, np.arange(N + 1) * K, bounds)
@@ -109,7 +109,7 @@ def _dense_part(emit: Floats, bounds: Ints, form: Form) -> Part:
 
 
 def _list_layout(active: Active, bounds: Ints) -> BatchLayout:
-    """Return the layout of cells in which each token has the states of its list."""
+    """Return the layout (offsets of states and cells) in which each token has the states of its list."""
     return BatchLayout(active.states, active.bounds[:-1][active.which], active.widths, active.at, bounds)
 
 
@@ -132,7 +132,7 @@ def _forms(batch: Batch) -> NDArray[np.int8]:
 
 
 def _select_parts(batch: Batch, chosen: Ints, step_cells: int, form: Form) -> Iterator[Part]:
-    """Yield parts made of chosen sequences of a dense batch, with their positions in it."""
+    """Yield the chosen sequences of a dense batch as parts with their places in it; LISTS have possible states only."""
     K = len(batch.start)
     lengths = np.diff(batch.bounds)[chosen]
     bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

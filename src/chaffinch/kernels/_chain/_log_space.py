@@ -93,7 +93,7 @@ def _offer(value: float, i: int, rank: int, scores: Floats, sources: Ints) -> bo
 
 @kernel()
 def rank_paths(layout: BatchLayout, trans: Floats, emit: Floats, end: Floats, best: Floats, sources: Ints) -> None:
-    """Fill best (M+1, n) with the n best scores into each cell, sources with their origins; last row: whole paths."""
+    """Fill best (M+1, n) with the n best scores into each cell, `sources` with their origins; last row: whole paths."""
     T, M, n = len(layout.width), len(emit), best.shape[1]
     best[:] = -np.inf
     for t in range(T):
@@ -119,7 +119,7 @@ def rank_paths(layout: BatchLayout, trans: Floats, emit: Floats, end: Floats, be
 
 @kernel()
 def trace_paths(layout: BatchLayout, sources: Ints, states: Ints) -> None:
-    """Fill the states (R, T) of the R best paths, given the sources of `rank_paths`."""
+    """Fill states (R, T) with the R best paths, the best first, from the sources of `rank_paths`."""
     for rank in range(len(states)):
         cell, back_rank = len(sources) - 1, rank
         for t in range(len(layout.width) - 1, -1, -1):

@@ -51,7 +51,7 @@ class RowWorkspace(NamedTuple):
 
 
 def row_workspace(tokens: int, K: int) -> RowWorkspace:
-    """Return arrays for ROWS sequences at a time that have at most `tokens` tokens together, K states each."""
+    """Return arrays for blocks of ROWS sequences that have at most `tokens` tokens together, K states each."""
     panels = -(-K // WIDE)
     cells = np.empty((tokens, K)), np.empty((tokens, K)), np.zeros(tokens + 1, np.int64)
     return RowWorkspace(*cells, np.zeros((ROWS + HIGH, panels * WIDE)), np.zeros((2, ROWS)))
@@ -83,7 +83,7 @@ def _multiply(source: Floats, first: int, rows: int, panels: Floats, out: Floats
 def _run_forward(
     layout: BatchLayout, source: ScaledInput, scaled: Scaled, table: Floats, messages: Messages, work: RowWorkspace
 ) -> int:
-    """Fill forward messages, start log Z or record the first token that no path reaches; return the longest length."""
+    """Fill forward messages; put log Z so far in messages, or where no path goes on; return the longest length."""
     K, order, wide, product = len(scaled.end), source.order, work.wide, work.running[0]
     product[:] = 1.0
     live, t = count_live(layout.bounds, order, order.size, 0), 0
@@ -151,7 +151,7 @@ def _run_backward(
 
 @helper()
 def _clear_shares(source: ScaledInput, messages: Messages, work: RowWorkspace, T: int) -> None:
-    """Set to zero the left factors of pair marginals of first tokens and of sequences that were not accepted."""
+    """Set to zero the left factors of pair marginals of first tokens and of sequences whose status is not DONE."""
     for t in range(T):
         for r in range(work.base[t + 1] - work.base[t]):
             if t == 0 or messages.status[source.order[r]] != DONE:
@@ -175,7 +175,10 @@ def _store(layout: BatchLayout, source: ScaledInput, messages: Messages, work: R
 def run_rows(
     layout: BatchLayout, source: ScaledInput, scaled: Scaled, panels: Panels, messages: Messages, work: RowWorkspace
 ) -> int:
-    """Run forward–backward on the sequences in `source.order`; fill marginals and messages; return the token count."""
+    """Run forward–backward on the sequences in `source.order`; fill marginals and messages; return how many tokens.
+
+    The pair marginals are the product of the workspace's forward rows (left factors) and weights, over these tokens.
+    """
     T = _run_forward(layout, source, scaled, panels.ahead, messages, work)
     if T > 0:
         _run_backward(layout, source, scaled, panels.back, messages, work)

@@ -76,7 +76,7 @@ def exp_of(x: float) -> float:
 
 @helper()
 def exp_row(logs: Floats, out: Floats, lowest: float) -> float:
-    """Put exp(logs - largest), at least e^lowest where allowed, into out; return the largest of the logs."""
+    """Put exp(logs - largest) into out, at least e^lowest but 0 for -inf; return the largest of the logs."""
     top = -np.inf
     for j in range(logs.size):
         top = max(top, logs[j])
@@ -89,7 +89,7 @@ def exp_row(logs: Floats, out: Floats, lowest: float) -> float:
 
 @kernel()
 def exp_tables(trans: Floats, out: Floats, shift: Floats) -> int:
-    """Put scaled exponentials of `trans` into out (P, K, K), log scales into shift (P,); count raised entries."""
+    """Put scaled exponentials into out (P, K, K), log scales into shift (P,); return how many entries were raised."""
     raised = 0
     for p in range(len(trans)):
         flat = out[p].reshape(-1)
@@ -141,7 +141,7 @@ class Token(NamedTuple):
 
 @helper(REORDER)
 def _join_messages(token: Token, by: float) -> tuple[float, float]:
-    """Write forward * backward to a token's states, emit * backward to its weight; return sums: all, raised cells.
+    """Write forward * backward to a token's states, emit * backward to its weight; return (sum, sum of raised cells).
 
     The backward message is raw times `by`; the marginals are put into `states`, and `weight` is multiplied by it.
     """
@@ -170,7 +170,10 @@ def _sum(row: Floats) -> float:
 
 @helper()
 def backward_token(token: Token, floor: float) -> tuple[float, float, float]:
-    """Write a token's marginals; return (factor of forward for pair marginals, log total at the end, excess)."""
+    """Write a token's marginals and weights; return (forward's factor for pairs, log total at the end, error bound).
+
+    The log total is -inf if no path is possible, 0 before the last token. `floor` is the least entry of raised tables.
+    """
     scale, ratio, log_total = _sum(token.raw), 0.0, -np.inf
     total, excess = _join_messages(token, 1.0 / scale if scale > 0.0 else 0.0)
     if total > 0.0:
@@ -205,6 +208,6 @@ def end_sequence(layout: BatchLayout, scaled: Scaled, messages: Messages, b: int
 
 @helper()
 def accept(messages: Messages, b: int, excess: float) -> None:
-    """Mark a pending sequence b as done, or as to be redone in log-space if its excess is too large."""
+    """Mark a pending sequence b as DONE, or as REDO (in log-space) if `excess`, which bounds its error, is large."""
     if messages.status[b] == PENDING:
         messages.status[b] = DONE if excess <= EXCESS else REDO

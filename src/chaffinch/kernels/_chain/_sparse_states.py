@@ -77,7 +77,7 @@ def _pull(source: Floats, columns: Ints, table: Floats, rows: Ints, out: Floats)
 
 @helper()
 def _forward_one(layout: BatchLayout, source: ScaledInput, scaled: Scaled, messages: Messages, b: int) -> None:
-    """Fill the forward messages of sequence b and start its log Z; record the first token that no path reaches."""
+    """Fill the forward messages of sequence b and begin its log Z; stop, with its status set, where no path goes on."""
     shared = len(scaled.back) > 0
     product = 1.0
     lo, hi = layout.bounds[b], layout.bounds[b + 1]
@@ -106,7 +106,7 @@ def _forward_one(layout: BatchLayout, source: ScaledInput, scaled: Scaled, messa
 
 @helper()
 def _backward_one(layout: BatchLayout, scaled: Scaled, messages: Messages, b: int) -> float:
-    """Fill marginals, weights and left factors of pairs of sequence b; its last states hold the end; return excess."""
+    """Fill marginals, weights, left factors of pairs of sequence b, whose end is in place; return error's bound."""
     excess, hi = 0.0, layout.bounds[b + 1]
     for n in range(hi - 1, layout.bounds[b] - 1, -1):
         row = messages.states[layout.at[n] : layout.at[n + 1]]
@@ -133,7 +133,7 @@ def _backward_one(layout: BatchLayout, scaled: Scaled, messages: Messages, b: in
 
 @helper()
 def _close_sequence(layout: BatchLayout, messages: Messages, b: int, excess: float) -> None:
-    """Accept sequence b if it is exact enough; else set its left factors of pair marginals to zero."""
+    """Mark sequence b as done if `excess` is small; if it is not done, set its left factors of pairs to zero."""
     accept(messages, b, excess)
     if messages.status[b] != DONE:
         messages.forward[layout.at[layout.bounds[b]] : layout.at[layout.bounds[b + 1]]] = 0.0
@@ -141,7 +141,7 @@ def _close_sequence(layout: BatchLayout, messages: Messages, b: int, excess: flo
 
 @kernel()
 def run_each(layout: BatchLayout, source: ScaledInput, scaled: Scaled, messages: Messages) -> None:
-    """Fill the messages, one sequence at a time: with lists of states, or a table per token."""
+    """Fill marginals, messages, log Z and status, a sequence at a time: with lists of states, or a table per token."""
     for b in range(len(layout.bounds) - 1):
         lo, hi = layout.bounds[b], layout.bounds[b + 1]
         excess = 0.0
@@ -173,7 +173,10 @@ def _add_outer(layout: BatchLayout, messages: Messages, n: int, table: Floats) -
 
 @helper()
 def _add_four(layout: BatchLayout, messages: Messages, steps: Ints, table: Floats) -> None:
-    """Do `_add_outer` for four steps between the same two lists, the second consecutive, in one pass."""
+    """Add the outer products of forward and weight of four steps between the same two lists of states to the table.
+
+    Like `_add_outer`, in one pass; the states of the second list must be consecutive.
+    """
     a, b, c, d = steps[0], steps[1], steps[2], steps[3]
     J, left, forward, weight = layout.width[a], layout.pool[layout.first[a]], messages.forward, messages.weight
     wa, wb = weight[layout.at[a] : layout.at[a] + J], weight[layout.at[b] : layout.at[b] + J]

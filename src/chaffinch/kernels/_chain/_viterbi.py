@@ -64,7 +64,10 @@ def _push_best(source: Floats, rows: Ints, table: Floats, columns: Ints, out: Fl
 
 @helper()
 def _trace(layout: BatchLayout, logs: LogPotentials, result: BestPaths, b: int) -> None:
-    """Put the best score and states of sequence b into `result`, traced from the last token; -inf without a path."""
+    """Put the best score and states of sequence b into `result`, traced from its last token; of ties the first listed.
+
+    Without a path the score is -inf, and the states are not complete. An empty sequence has the score 0.
+    """
     lo, hi = layout.bounds[b], layout.bounds[b + 1]
     score, state, shared = -np.inf if lo < hi else 0.0, -1, len(logs.back) > 0
     for n in range(hi - 1, lo - 1, -1):
@@ -112,7 +115,7 @@ def best_each(layout: BatchLayout, logs: LogPotentials, result: BestPaths) -> No
 def _multiply_best(
     layout: BatchLayout, order: Ints, t: int, logs: LogPotentials, panels: Floats, result: BestPaths, wide: Floats
 ) -> None:
-    """Put the max-plus product of the sequences' scores at token t and the table into the first rows of `wide`."""
+    """Put the largest over x of (score at token t of x + table[x, y]) into `wide`, a row per sequence of `order`."""
     K, last = len(logs.end), order.size - 1
     for j in range(len(panels)):
         for r in range(0, order.size, HIGH):
@@ -178,7 +181,7 @@ def _step_lanes(back: Floats, before: Floats, best: Floats, top: Floats) -> None
 def _trace_lane(
     layout: BatchLayout, logs: LogPotentials, result: BestPaths, lanes: ViterbiLanes, b: int, lane: int
 ) -> None:
-    """Put the best score and states of sequence b into `result`, last token first; score -inf without a path."""
+    """Put the best score and states of the sequence b of a lane into `result`; lowest of ties; -inf without a path."""
     lo, T, step = layout.bounds[b], lanes.lengths[lane], logs.end
     result.score[b] = -np.inf
     for t in range(T - 1, -1, -1):
@@ -224,7 +227,7 @@ class ViterbiWorkspace:
     """Tables of a batch, and arrays that are used again for every part."""
 
     def __init__(self, batch: Batch) -> None:
-        """Allocate the arrays that Viterbi needs for the batch's size and number of states."""
+        """Allocate the arrays that Viterbi needs for the batch's size and states; lay out a shared table."""
         self.batch, self.best = batch, np.zeros(0)
         K, longest = len(batch.start), int(np.diff(batch.bounds).max(initial=0))
         self.back, self.panels = np.zeros((0, 0)), np.zeros((0, 0, 0))
@@ -237,7 +240,7 @@ class ViterbiWorkspace:
             self.lanes = ViterbiLanes(np.zeros((T, K, L)), np.zeros(L), np.zeros(L, np.int64))
 
     def run(self, part: Part) -> BestPaths:
-        """Return scores and states of the best paths of one part; the next call reuses their memory."""
+        """Return scores (-inf without a path) and states of a part's best paths; the next call reuses some memory."""
         batch, cells = self.batch, len(part.emit)
         trans = as_writable(batch.trans[None] if batch.trans.ndim == 2 else batch.trans[part.tokens])
         logs = LogPotentials(

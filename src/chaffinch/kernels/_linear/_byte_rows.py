@@ -57,7 +57,7 @@ def _emit_power(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
 
 
 def _compile_single(emit: Callable[..., Any], python: Callable[[np.float32], np.float32]) -> Any:
-    """Return an operation float32 to float32 as a numba intrinsic, or the Python one if compilation is off."""
+    """Return a float32 operation as a numba intrinsic from `emit`, or the Python one if compilation is off."""
 
     def declare(_typing: Any, _value: Any) -> Any:
         """Return the type signature, float32 to float32, and the code generator, as numba asks."""
@@ -81,7 +81,7 @@ def tanh(x: np.float32) -> np.float32:
 
 @helper(FLAGS)
 def write_row(row: Floats32, K: int, to: Bytes) -> tuple[np.float32, np.float32]:
-    """Write K floats as bytes to `to`, the least as 0, the largest as 255; return (value of one byte step, least)."""
+    """Write K floats as bytes to `to`, the least as 0, the largest as 255; return (value of a byte step, the least)."""
     low = high = row[0]
     for k in range(K):
         low = min(low, row[k])
@@ -104,7 +104,7 @@ def write_bytes(x: Floats32, out: Bytes, steps: Floats32, lows: Floats32) -> Non
 def read_row(
     sums: Ints32, step: np.float32, low: np.float32, scales: Floats32, weights: Floats32, bias: Floats32, to: Floats32
 ) -> None:
-    """Write to `to` (M,) the row x W + b, from integer sums of a row of bytes with this step and least value."""
+    """Write to `to` (M,) the floats x W + b, from integer sums of a row of bytes with this step and least value."""
     for j in range(len(bias)):
         to[j] = np.float32(sums[j]) * (scales[j] * step) + (low * weights[j] + bias[j])
 
@@ -123,7 +123,10 @@ def read_gelu(
     sums: Ints32, steps: Floats32, lows: Floats32, scales: Floats32, weights: Floats32, bias: Floats32, row: Floats32,
     out: Bytes,
 ) -> None:  # fmt: skip
-    """Fill out with gelu(x W + b) as bytes, and steps and lows (n,) with theirs; `row` (M,) is scratch space."""
+    """Fill out with gelu(x W + b) as bytes, and set steps and lows (n,) to those of out; `row` (M,) is scratch space.
+
+    Before, `steps` and `lows` are those of the rows x; `sums`, `scales` and `weights` are as in `read_sums`.
+    """
     for i in range(len(steps)):
         read_row(sums[i], steps[i], lows[i], scales, weights, bias, row)
         for j in range(len(bias)):

@@ -27,7 +27,7 @@ def _fill_table(moves: Singles, states: States, work: Workspace) -> None:
 
 @helper()
 def _update_table(cell: int, moves: Singles, states: States, work: Workspace) -> None:
-    """Recompute one cell of the exponentials of moves."""
+    """Recompute one cell of work.table, the exponentials of moves, and of its transposed copy."""
     K, W = states.K, states.W
     work.table[cell] = np.exp(moves[cell])
     if cell < K * W:
@@ -36,7 +36,7 @@ def _update_table(cell: int, moves: Singles, states: States, work: Workspace) ->
 
 @helper()
 def _forward(T: int, score: Singles, states: States, work: Workspace) -> Scalar:
-    """Put normalised forward sums into work.best, and emissions over their maximum into work.emit; return log Z."""
+    """Put normalised forward sums into work.best, emissions over their largest into work.emit; return log Z."""
     K, W, alpha, emit, log_z = states.K, states.W, work.best, work.emit, 0.0
     for t in range(T):
         at, top = t * W, np.float32(-np.inf)
@@ -115,7 +115,7 @@ def _step(cell: int, gradient: Scalar, sums: GradientSums, pace: Pace) -> None:
 
 @helper()
 def _step_row(row: int, gradient: Singles, at: int, sums: GradientSums, pace: Pace, W: int) -> None:
-    """Move a row of W weights and its totals along the gradient from `at` on, like `_step`."""
+    """Move W weights from `row` on, totals and, if adaptive, squares by the gradient from `at` on, like `_step`."""
     if pace.adaptive:
         for x in range(W):
             slope = gradient[at + x]
@@ -150,7 +150,7 @@ def _step_rows(seen: SparseInput, s: int, states: States, work: Workspace, sums:
 
 @helper()
 def _step_moves(T: int, states: States, work: Workspace, sums: GradientSums, pace: Pace) -> None:
-    """Move the weights of allowed moves whose gradient is large enough, and update their exponentials."""
+    """Move weights of moves with gradients above TINY, not of forbidden starts or ends; update their exponentials."""
     K, W = states.K, states.W
     for x in range(K):
         for cell, change in ((K * W + x, work.other[x]), ((K + 1) * W + x, work.other[(T - 1) * W + x])):
@@ -165,7 +165,10 @@ def _step_moves(T: int, states: States, work: Workspace, sums: GradientSums, pac
 
 @helper()
 def _mark_large(T: int, states: States, gradient: Singles, large: Places) -> None:
-    """Mark in `large` the tokens with a gradient above SMALL; add up the gradients of states that share a column."""
+    """Mark in `large` (T,) tokens with a gradient above SMALL; set in `gradient` the columns that states share.
+
+    Such a column gets the sum of its states' gradients, any other column beyond the states 0.
+    """
     K, W = states.K, states.W
     for t in range(T):
         top = np.float32(0.0)
@@ -189,7 +192,7 @@ def crf_pass(
     work: Workspace,
     pace: Pace,
 ) -> float:
-    """Run stochastic gradient ascent on the sentences in `order`; return the summed loss; overflows are skipped.
+    """Move weights by stochastic gradient on the sentences in `order`; return summed loss; skip those that overflow.
 
     The loss is -log P(what is known), if no target row is a distribution. The gradient of a sentence is the expected
     features given what is known, minus those of the unconstrained model; a sentence that overflows float32 is skipped.

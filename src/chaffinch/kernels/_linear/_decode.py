@@ -43,7 +43,7 @@ def workspace(T: int, states: States) -> Workspace:
 
 @helper()
 def score(seen: SparseInput, s: int, weights: Weights, states: States, out: Singles) -> None:
-    """Put into out[t, W] the sum of the weight rows that apply to token t of sentence s."""
+    """Put into out[t * W + x] the summed weights of all features of token t of sentence s with state (column) x."""
     begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
     out[: T * W] = 0.0
     for j in range(-1, T + 1):
@@ -58,7 +58,7 @@ def score(seen: SparseInput, s: int, weights: Weights, states: States, out: Sing
 
 @helper()
 def _add_columns(seen: SparseInput, s: int, weights: Weights, states: States, out: Singles) -> None:
-    """Add the weight rows of columns to the scores of sentence s, then those of shared columns to their states."""
+    """Add the weights of column features to the scores of sentence s, then scores of shared columns to their states."""
     begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
     for j in range(-1, T):  # columns of the pad after a sentence belong to the next one
         for c in range(seen.columns.shape[1]):
@@ -76,7 +76,7 @@ def _add_columns(seen: SparseInput, s: int, weights: Weights, states: States, ou
 
 @helper()
 def viterbi(T: int, score: Singles, moves: Singles, states: States, best: Singles, path: Places) -> Scalar:
-    """Put the best path into `path` and return its score. Of equal predecessors the lowest wins."""
+    """Put the best path into `path` (T,) and return its score; of equal predecessors the lowest state wins."""
     K, W = states.K, states.W
     for x in range(W):
         best[x] = moves[K * W + x] + score[x]
@@ -154,7 +154,7 @@ def path_score(T: int, score: Singles, moves: Singles, states: States, path: Pla
 
 @helper()
 def is_hard(gold: Places, begin: int, T: int) -> bool:
-    """Tell whether the state of every token of a sentence is known."""
+    """Tell whether the state of every token of the sentence of T tokens from `begin` on is known."""
     known = True
     for t in range(T):
         known &= gold[begin + t] >= 0
@@ -163,7 +163,10 @@ def is_hard(gold: Places, begin: int, T: int) -> bool:
 
 @helper()
 def score_target(target: Target, begin: int, T: int, states: States, score: Singles, out: Singles) -> bool:
-    """Write log-potentials of a sentence's known or soft states to out; return whether the model chooses anywhere."""
+    """Put a sentence's known or soft states into out as log-potentials; return whether the model chooses anywhere.
+
+    Where it chooses, among the states that are not forbidden, the model's scores are added.
+    """
     W, chooses = states.W, False
     for t in range(T):
         gold, x0 = target.gold[begin + t], target.which[begin + t]
@@ -180,7 +183,7 @@ def score_target(target: Target, begin: int, T: int, states: States, score: Sing
 
 @kernel()
 def _sum_types(seen: SparseInput, weights: Weights, W: int, blocks: Singles) -> None:
-    """Add to blocks (V * 5 * W,) the weight rows of the features of each type, at each of five offsets."""
+    """Add to blocks (V * 5 * W,), for each type v and each of five offsets, the weight rows of its features."""
     for v in range(len(seen.lists) - 1):
         for q in range(seen.lists[v], seen.lists[v + 1]):
             for k in range(seen.width[q]):
@@ -189,7 +192,7 @@ def _sum_types(seen: SparseInput, weights: Weights, W: int, blocks: Singles) -> 
 
 
 def sum_by_type(seen: SparseInput, weights: Weights, states: States) -> Singles:
-    """Return the scores of each type at each offset, summed over its features: (V * 5 * W,)."""
+    """Return the scores (V * 5 * W,) of each type at each of five offsets, summed over its features."""
     blocks = np.zeros((len(seen.lists) - 1) * (2 * REACH + 1) * states.W, np.float32)
     _sum_types(seen, weights, states.W, blocks)
     return blocks
@@ -197,7 +200,7 @@ def sum_by_type(seen: SparseInput, weights: Weights, states: States) -> Singles:
 
 @helper()
 def _score_by_type(seen: SparseInput, s: int, blocks: Singles, weights: Weights, states: States, out: Singles) -> None:
-    """Do what `score` does, from the sums of `sum_by_type`."""
+    """Put into out the scores of sentence s, as `score` does, from the sums `blocks` of `sum_by_type`."""
     begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
     out[: T * W] = 0.0
     for j in range(-1, T + 1):
@@ -209,7 +212,7 @@ def _score_by_type(seen: SparseInput, s: int, blocks: Singles, weights: Weights,
 
 @kernel()
 def decode(seen: SparseInput, blocks: Singles, weights: Weights, states: States, work: Workspace, out: Places) -> None:
-    """Put the best state of every token of every sentence into out (N,)."""
+    """Put the best state of every token of every sentence into out (N,); pads between sentences are left alone."""
     for s in range(len(seen.begins)):
         begin, T = seen.begins[s], seen.ends[s] - seen.begins[s]
         _score_by_type(seen, s, blocks, weights, states, work.score)

@@ -71,7 +71,7 @@ def empty_gap(seen: SparseInput, states: States) -> Gap:
 
 @helper()
 def _put(gap: Gap, cell: int, sign: int) -> int:
-    """Add `sign` to one cell of the sparse gap; return by how much its squared length grows."""
+    """Add `sign`, 1 or -1, to one cell of the sparse gap; return by how much its squared length grows."""
     mask = len(gap.cells) - 1
     slot = (int(cell) * 0x9E3779B1 >> 7) & mask
     while gap.cells[slot] != cell:
@@ -99,7 +99,7 @@ def _put_row(gap: Gap, row: int, states: States, right: int, wrong: int) -> int:
 
 @helper()
 def _put_token(gap: Gap, seen: SparseInput, s: int, t: int, states: States, right: int, wrong: int) -> int:
-    """Add every feature of a token, +1 with the right state, -1 with the wrong; return the squared length's growth."""
+    """Add all features of a token to the gap, +1 with the right state, -1 with the wrong; return square's growth."""
     grown, n = 0, seen.begins[s] + t
     for j in range(max(n - REACH, seen.begins[s] - 1), min(n + REACH, seen.ends[s]) + 1):
         v = seen.types[j]
@@ -127,7 +127,7 @@ def _put_moves(gap: Gap, T: int, states: States, path: Places, sign: int) -> int
 
 @helper()
 def _fill_gap(gap: Gap, seen: SparseInput, s: int, states: States, right: Places, wrong: Places, moves: bool) -> int:
-    """Fill the feature difference of right and wrong labelling, and of their moves if asked; return its square."""
+    """Add to the empty gap the features (and moves if asked) of `right` minus those of `wrong`; return its square."""
     T, squared = seen.ends[s] - seen.begins[s], 0
     for t in range(T):
         if right[t] != wrong[t]:
@@ -139,7 +139,7 @@ def _fill_gap(gap: Gap, seen: SparseInput, s: int, states: States, right: Places
 
 @helper()
 def _step_along(gap: Gap, weights: Weights, totals: Weights, tau: Scalar, step: Scalar) -> None:
-    """Move the weights by tau along the gap and their totals by step * tau, and empty the gap."""
+    """Move the weights by tau along the gap and their totals by step * tau; empty the gap."""
     for i in range(gap.used[0]):
         slot = gap.slots[i]
         cell, change = gap.cells[slot], tau * np.float32(gap.values[slot])
@@ -168,7 +168,9 @@ def pa_pass(
     seen: SparseInput, target: Target, order: Places, learnt: AveragedWeights, states: States, work: Workspace,
     gap: Gap, update: Update,
 ) -> float:  # fmt: skip
-    """Run passive-aggressive (PA-I) updates on the sentences in `order`; return the summed loss.
+    """Run passive-aggressive (PA-I) updates on the sentences in `order`, changing `learnt`; return the summed loss.
+
+    A sentence in which what is known contradicts itself changes nothing.
 
     w += tau * (F(right) - F(violator)), tau = min(C, loss / squared gap).
     """

@@ -41,7 +41,10 @@ def _spread(builder: Any, scalar: Any) -> Any:
 
 @contextmanager
 def _loop(builder: Any, count: Any, step: int) -> Iterator[tuple[Any, Callable[[Any, Any], Any]]]:
-    """Emit a loop over 0, step, ... below count that runs at least once; `carry(phi, value)` passes a value on."""
+    """Emit an LLVM loop over 0, step, ... below count that runs at least once; yield (index, function `carry`).
+
+    `carry(phi, value)` passes a value to the next round.
+    """
     before, body, after = builder.basic_block, *(builder.append_basic_block(name) for name in ("body", "after"))
     builder.branch(body)
     builder.position_at_end(body)
@@ -88,7 +91,7 @@ def _largest(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def _python_add(out: Singles, i: int, source: Singles, j: int, scalar: float, width: int) -> None:
-    """Add scalar · source[j:j+width] to out[i:i+width]; the plain Python twin of the compiled block."""
+    """Add scalar · source[j:j+width] to out[i:i+width]; the plain Python twin of the compiled operation."""
     out[i : i + width] += np.float32(scalar) * source[j : j + width]
 
 

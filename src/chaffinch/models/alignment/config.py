@@ -31,6 +31,6 @@ class Alignment:
 
 
 def check_mode(mode: str) -> str:
-    """Return the mode of alignment; raise ConfigError if there is no such mode."""
+    """Return the mode of alignment as it is; raise ConfigError if there is no such mode."""
     check_choice(mode, "mode", MODES)
     return mode

@@ -46,7 +46,7 @@ def fit(
     gold: str | None = None,
     common: frozenset[str] = frozenset(),
 ) -> Model:
-    """Learn alignment from gold and a tagger's labels, made without these patients; DataError if no word repeats.
+    """Return alignment learnt from gold and the layer of a tagger of other patients; DataError if no word repeats.
 
     `cross_fit` makes such documents. `common` are words, such as a language's most frequent ones, that must be found
     twice in a patient's documents before their occurrences are linked.
@@ -72,7 +72,10 @@ def fit(
 def cross_fit(
     documents: Sequence[Document], train: Callable[[list[Document]], TaggerLike], *, folds: int = 5, seed: int = 0
 ) -> list[Document]:
-    """Return the documents, each labelled by a tagger trained on other patients; ConfigError for fewer than two."""
+    """Return the documents, in order, each labelled by a tagger trained on other patients; or ConfigError.
+
+    ConfigError for fewer than two folds or patients. `train` makes a tagger of the documents of the other folds.
+    """
     members = by_patient(documents)
     if folds < 2 or len(members) < 2:
         raise ConfigError(f"cross-fitting needs 2 folds and 2 patients, got {folds} and {len(members)}")
@@ -100,7 +103,7 @@ class _Lesson:
 
     @classmethod
     def of(cls, words: RepeatedWords, truth: Ints, common: frozenset[str], patient: int) -> _Lesson:
-        """Return a patient's nodes whose gold label is a candidate; of a large graph, the least certain ones."""
+        """Return a patient's nodes whose gold label is a candidate; of a large graph, only the least certain ones."""
         graphs = graph.link_words(words, common)
         gold = truth[graphs.nodes]
         shares = graphs.shares(gold, np.ones(len(gold), np.bool_))
@@ -115,7 +118,7 @@ class _Lesson:
 def _learn_model(
     lessons: Sequence[_Lesson], config: Alignment, names: tuple[str, ...], common: frozenset[str]
 ) -> Model:
-    """Learn the weights of all patients' nodes; return the model, rounded as it will be saved."""
+    """Return the model learnt from all patients' nodes, rounded as it will be saved."""
     nodes = Nodes.concatenate([lesson.nodes for lesson in lessons])
     hidden, patients, candidates, gold = (
         np.concatenate([getattr(lesson, name) for lesson in lessons])

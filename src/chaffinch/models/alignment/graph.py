@@ -50,13 +50,13 @@ class RepeatedWords:
     case: Ints  # (V + 1,) how it is capitalised
 
     def beside(self, tokens: Ints, step: int) -> Ints:
-        """Return the tokens `step` positions further in the same sentence; -1 beyond it."""
+        """Return the tokens `step` positions further in the same line or sentence; -1 where there is none."""
         neighbours = tokens + step
         inside = (neighbours >= self.lines[tokens, 0]) & (neighbours < self.lines[tokens, 1])
         return np.where(inside, neighbours, -1)
 
     def word_at(self, tokens: Ints) -> Ints:
-        """Return the numbers of tokens' words, as written; V for a token -1."""
+        """Return the numbers of tokens' words, as written; V (no word) for a token -1."""
         return np.where(tokens < 0, len(self.folded) - 1, self.written[tokens])
 
 
@@ -84,7 +84,7 @@ class Graphs:
 
 
 def label_names(documents: Sequence[Document], layer: str) -> tuple[str, ...]:
-    """Return O and every label of the layer's spans and soft labels; DataError if either is missing or malformed."""
+    """Return "O", then every label of the layer's spans and soft labels, sorted; DataError if one is missing or bad."""
     names: set[str] = set()
     for number, doc in enumerate(documents, start=1):
         where = f"document {number} of {len(documents)}"
@@ -106,7 +106,10 @@ def label_names(documents: Sequence[Document], layer: str) -> tuple[str, ...]:
 
 
 def observe(docs: Sequence[Document], layer: str, names: Sequence[str]) -> RepeatedWords:
-    """Return all words of one patient's documents with the layer's labels and probabilities, numbered as `names`."""
+    """Return all words of a patient's documents with the layer's labels and chances; DataError for overlapping spans.
+
+    Labels are numbered by their places in `names`.
+    """
     index = {name: number for number, name in enumerate(names)}
     table: dict[str, int] = {}
     folds: dict[str, int] = {}
@@ -134,15 +137,15 @@ def observe(docs: Sequence[Document], layer: str, names: Sequence[str]) -> Repea
 
 
 def link_words(words: RepeatedWords, common: frozenset[str]) -> Graphs:
-    """Link a patient's words found as identifiers into graphs: two occurrences or more, ordinary ones found twice.
+    """Return graphs of a patient's words that were found and occur twice or more; ordinary ones found twice.
 
-    A `common` word, or one that is O nearly everywhere, must have been found twice.
+    A `common` word, or one that is O nearly everywhere, is ordinary.
     """
     L, H = words.chances.shape[1], len(words.folds)
     kind = np.where(words.plain[words.written], words.folded[words.written], H)
 
     def count(chosen: Flags) -> Ints:
-        """Return (H,) how many chosen occurrences each word has."""
+        """Return (H,) how many of the chosen occurrences (N,) each word has."""
         return np.bincount(kind[chosen], minlength=H + 1)[:H]
 
     total, found = count(np.ones(len(kind), np.bool_)), count(words.tags > 0)
@@ -167,7 +170,7 @@ def link_words(words: RepeatedWords, common: frozenset[str]) -> Graphs:
 
 
 def lexical_keys(words: RepeatedWords, nodes: Ints) -> tuple[Keys, Ints]:
-    """Return (M, K) keys of each node's neighbours and place, and (M, K) the token a key's word is of, else -1.
+    """Return (M, K) keys of each node's neighbours and place, and (M, K) the token that a key shows, else -1.
 
     Words and shapes at -2 to 2, the position in the line and the line's first word.
     """
@@ -186,7 +189,7 @@ def lexical_keys(words: RepeatedWords, nodes: Ints) -> tuple[Keys, Ints]:
 
 
 def token_labels(doc: Document, spans: Sequence[Span], index: Mapping[str, int]) -> Ints:
-    """Return (T,) the number of the label of the span over each token, 0 outside; DataError if spans overlap."""
+    """Return (T,) the number in `index` of the label over each token, 0 outside; DataError if spans overlap."""
     clash = find_overlap(spans)
     if clash is not None:
         a, b = clash
@@ -201,7 +204,7 @@ def token_labels(doc: Document, spans: Sequence[Span], index: Mapping[str, int])
 
 
 def to_spans(doc: Document, spans: Sequence[Span], changes: Mapping[int, tuple[str, float]]) -> list[Span]:
-    """Return the spans after relabelling tokens: `changes` maps token numbers to a new label and its score.
+    """Return the spans after tokens are relabelled: `changes` maps a token number to its new label and score.
 
     Spans without a changed token stay as they are. A changed token is merged with a neighbour of its label if only
     blanks separate them.
@@ -231,7 +234,7 @@ def to_spans(doc: Document, spans: Sequence[Span], changes: Mapping[int, tuple[s
 
 
 def _merge_adjacent(doc: Document, parts: Sequence[tuple[Span, bool]]) -> list[Span]:
-    """Return the parts in order; merge two of one label with only blanks between them, if either is new."""
+    """Return the parts as spans; neighbours of one label with only blanks between merge, if either is new."""
     out: list[tuple[Span, bool]] = []
     for span, new in parts:
         if out:
@@ -247,7 +250,7 @@ def _merge_adjacent(doc: Document, parts: Sequence[tuple[Span, bool]]) -> list[S
 
 
 def _follow(words: Sequence[str], labels: Sequence[str]) -> list[str]:
-    """Return the labels, but punctuation takes that of the word before it, else of the first word."""
+    """Return the labels of words, punctuation with that of the word before it, else of the first word."""
     plain = [any(map(str.isalnum, word)) for word in words]
     out, last = list(labels), next((t for t, is_word in enumerate(plain) if is_word), -1)
     for t, is_word in enumerate(plain):
@@ -274,12 +277,12 @@ def _spelling(word: str) -> tuple[int, int]:
 
 
 def _case(word: str) -> int:
-    """Return 3 for lower case, 2 for title case, 1 for upper case, else 0."""
+    """Return 3 for a word in lower case, 2 in title case, 1 in upper case, else 0."""
     return 3 if word.islower() else 2 if word.istitle() else 1 if word.isupper() else 0
 
 
 def _number_pairs(graph: Ints, values: Ints) -> Ints:
-    """Return (M,) numbers from 0 that are equal where graph and value both are."""
+    """Return (M,) numbers from 0, equal exactly where graph and value both are."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     numbers = np.unique(graph * (high - low + 1) + values - low, return_inverse=True)[1]
     return np.asarray(numbers.reshape(-1))

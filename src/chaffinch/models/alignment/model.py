@@ -57,7 +57,7 @@ class Model:
 
     @classmethod
     def of(cls, state: State) -> Model:
-        """Return the model of a file; ModelError if its pieces do not fit together."""
+        """Return the model of a file's state; ModelError if its parts are missing or do not fit together."""
         arrays, strings = state.arrays, state.strings
         try:
             config = msgspec.convert(state.config, Alignment)
@@ -82,7 +82,7 @@ def align(
     mode: str | None = None,
     common: frozenset[str] = frozenset(),
 ) -> list[Document]:
-    """Return the documents with a patient's repeated words relabelled in `layer`; DataError without its soft labels.
+    """Return documents with a patient's repeated words relabelled in `layer`; DataError without its soft labels.
 
     A document without patient and id is aligned by itself. `common` words are added to those of the model.
 
@@ -116,7 +116,7 @@ def align(
 def _decide_labels(
     words: RepeatedWords, graphs: Graphs, model: Model, names: Sequence[str], mode: str
 ) -> tuple[Ints, Floats]:
-    """Return (N,) the new label of every token, and (N,) its probability where a graph changed, else 1."""
+    """Return (N,) each token's new label, and (N,) its probability where its graph changed, else 1."""
     tags, scores = words.tags.copy(), np.ones(len(words.tags))
     found = words.tags[graphs.nodes]
     allowed = graphs.candidates.copy()
@@ -187,7 +187,7 @@ def _clique(weights: CliqueWeights, graphs: Graphs, nodes: Ints, labels: Ints, u
 
 
 def free_nodes(words: RepeatedWords, graphs: Graphs, open_nodes: graph.Flags) -> graph.Flags:
-    """Return (M,) the open nodes; of a large graph only those whose label the tagger is least certain of."""
+    """Return a mask (M,) of the open nodes; of a large graph only those whose label is least certain."""
     where = np.flatnonzero(open_nodes)
     sure = words.chances[graphs.nodes[where], words.tags[graphs.nodes[where]]]
     where = where[np.lexsort((sure, graphs.graph[where]))]
@@ -199,7 +199,7 @@ def free_nodes(words: RepeatedWords, graphs: Graphs, open_nodes: graph.Flags) ->
 
 
 def by_patient(documents: Sequence[Document]) -> list[list[int]]:
-    """Return for each patient the indices of its documents, sorted by id and text; a nameless one is by itself."""
+    """Return per patient the indices of its documents, sorted by id and text; a nameless document is alone."""
     members: dict[tuple[str, int], list[int]] = {}
     for i, doc in enumerate(documents):
         nameless = doc.group is None and not doc.id
@@ -208,5 +208,5 @@ def by_patient(documents: Sequence[Document]) -> list[list[int]]:
 
 
 def fold_words(words: frozenset[str]) -> frozenset[str]:
-    """Return the words, case-folded."""
+    """Return the words, case-folded (more than lower case: ß is ss)."""
     return frozenset(word.casefold() for word in words)

@@ -38,14 +38,14 @@ class CliqueWeights:
     lexical: Floats  # (F, L) by the words and shapes around the occurrence
 
     def pairs(self, labels: Ints) -> Floats:
-        """Return (A, C, C) the score of each two of these labels, for each kind of likeness."""
+        """Return (A, C, C) the score of two of these labels together, for each kind of likeness."""
         found = labels > 0
         out = self.same.T[:, found.astype(np.int64), None] * np.eye(len(labels))
         out[0] += self.differ * (found[:, None] & found & ~np.eye(len(labels), dtype=np.bool_))
         return np.asarray(out)
 
     def flat(self) -> Floats:
-        """Return all weights in one row."""
+        """Return all weights in one row (a copy)."""
         return np.concatenate([self.unary.ravel(), self.same.ravel(), self.differ, self.lexical.ravel()])
 
     def like(self, flat: Floats) -> CliqueWeights:
@@ -88,7 +88,7 @@ class Nodes:
         return Nodes(self.tags[where], self.buckets[where], self.shares[:, where], self.features[where])
 
     def scores(self, weights: CliqueWeights) -> Floats:
-        """Return (M, L) the score of every label at every node, given the labels of the others."""
+        """Return (M, L) the score of every label at every node, given the labels (shares) of the other occurrences."""
         out = np.where(np.arange(self.buckets.shape[1]) > 0, weights.unary[1, 0], weights.unary[0, 0])
         out = out + np.concatenate(
             [weights.unary[0, 2 + self.buckets[:, :1]], weights.unary[1, 2 + self.buckets[:, 1:]]], axis=1
@@ -105,7 +105,7 @@ class Nodes:
         return np.asarray(out)
 
     def others(self) -> Floats:
-        """Return (M, L - 1) the share of the other occurrences that have another identifier than this label."""
+        """Return (M, L - 1) the share of other occurrences with another identifier than the label."""
         found = self.shares[0, :, 1:]
         return np.asarray(found.sum(axis=1, keepdims=True) - found)
 
@@ -156,7 +156,7 @@ def objective(
 
 
 def learn(nodes: Nodes, candidates: Flags, gold: Ints, *, penalty: float, prior: CliqueWeights) -> CliqueWeights:
-    """Return the weights that maximise the likelihood of each gold label given its graph's others, less the penalty."""
+    """Return the weights of most likelihood for each gold label, given its graph's others, with penalty; L-BFGS."""
     from scipy.optimize import minimize
 
     def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -169,7 +169,7 @@ def learn(nodes: Nodes, candidates: Flags, gold: Ints, *, penalty: float, prior:
 
 
 def vocabulary(keys: Keys, hidden: Flags, patients: Ints, floor: int) -> Keys:
-    """Return the keys (M, K), sorted, that enough patients (M,) showed where they were not `hidden` (M, K)."""
+    """Return the keys (M, K), sorted, that `floor` patients (M,) or more showed where not `hidden` (M, K)."""
     owner = np.broadcast_to(patients[:, None], keys.shape)[~hidden]
     pairs = np.unique(np.stack([keys[~hidden], owner.astype(np.uint64)], axis=1), axis=0)
     known, users = np.unique(pairs[:, 0], return_counts=True)
@@ -177,7 +177,7 @@ def vocabulary(keys: Keys, hidden: Flags, patients: Ints, floor: int) -> Keys:
 
 
 def look_up(vocabulary: Keys, keys: Keys) -> Ints:
-    """Return the number of each key in a sorted vocabulary, or the vocabulary's length if it is not there."""
+    """Return each key's number in a sorted vocabulary, or the vocabulary's length if it is not there."""
     index = np.searchsorted(vocabulary, keys)
     if not len(vocabulary):
         return np.zeros(keys.shape, np.int64)

@@ -95,7 +95,7 @@ class _Run:
         return replace(model, calibration=self.calibration(lesson, self.folds, model, self.config))
 
     def two_stages(self) -> Model:
-        """Train the segmenter, the classifier of its segments, then the calibration; return the model."""
+        """Train the segmenter, then a classifier of its segments, calibrated, or of their tokens; return the model."""
         task, config, whole = self.task, self.config, self.task.segments()
         labels = config.labels(whole.names)
         model, lesson = self.readings(whole, labels)
@@ -167,7 +167,7 @@ class _Run:
         return self.task.floor(self.config.floor)
 
     def stops(self, target: Target, labels: Labels) -> NDArray[np.uint64]:
-        """Return the keys of words at which runs of words end: the earlier model's, else learnt from the target."""
+        """Return keys of words that end runs: the earlier model's, else learnt; none with published features."""
         if self.start is not None:
             return self.start.stops
         if labels.scheme == "tokens" or self.config.features == "published":
@@ -193,7 +193,7 @@ class _Run:
         return self.start.readings[reading].expand_to(lesson.labels, lesson.vocabulary)
 
     def scorer(self, model: Model) -> Scorer | None:
-        """Return a function from one more reading to the model's F1 on dev documents; None without dev."""
+        """Return a function from one more reading to F1 on dev documents (of segments in two stages); None without."""
         if not self.dev:
             return None
         gold = [runs_of(doc, self.layer, whole=self.config.stages == 2) for doc in self.dev]

@@ -104,7 +104,7 @@ class _Run:
         return model, kappa
 
     def choose_start(self, problem: Problem, kappa: float) -> ascent.Optimum:
-        """Return the best first weights of several short climbs; with untagged text, climbed on the tagged first."""
+        """Return first weights: the only start or the best of short climbs, then climbed on tagged text if mixed."""
         rng, untagged = np.random.default_rng(self.config.seed), self.evidence.untagged
         starts = [problem.start(rng) for _ in range(self.config.restarts)]
         best = ascent.Optimum(starts[0], -np.inf, (), 0)

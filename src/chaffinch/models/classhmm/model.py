@@ -90,7 +90,7 @@ class Model:
     def batch(
         self, docs: Sequence[Document], bias: Bias = None, seen: Observed | None = None
     ) -> tuple[Observed, Batch]:
-        """Return (observations, sentences as lattices over states), with `bias` by label; `seen` saves time."""
+        """Return (observations, sentences as lattices over states), `bias` added by label; `seen` is used if given."""
         seen = seen or types.with_features(window.observe(docs), self.config.features, self.pack)
         if self.crf is not None:
             return seen, self.crf.batch(seen, columns_of(seen, docs, self.stops, (), self.resources), bias)

@@ -19,7 +19,7 @@ AHEAD = 2
 
 
 def to_spans(doc: Document, runs: Sequence[Run], kind: str, chances: Iterable[float] | None = None) -> list[Span]:
-    """Return a document's runs of tokens as spans with source `kind`; their scores are the chances, else 1."""
+    """Return runs of tokens (first, end, label) as spans with source `kind`; their scores are the chances, else 1."""
     starts = doc.tokens[[first for first, _, _ in runs], 0].tolist()
     ends = doc.tokens[[end - 1 for _, end, _ in runs], 1].tolist()
     scores = [1.0] * len(runs) if chances is None else [float(chance) for chance in chances]
@@ -30,7 +30,7 @@ def to_spans(doc: Document, runs: Sequence[Run], kind: str, chances: Iterable[fl
 
 
 def batches(documents: Iterable[Document], tokens: int) -> Iterator[list[Document]]:
-    """Yield the documents in lists of at least `tokens` tokens; the last list may be shorter."""
+    """Yield the documents in lists that end once they have `tokens` tokens; the last list may have fewer."""
     batch: list[Document] = []
     size = 0
     for doc in documents:

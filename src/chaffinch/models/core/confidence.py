@@ -54,14 +54,14 @@ class Calibration:
 
     @classmethod
     def of(cls, numbers: Floats) -> Calibration:
-        """Rebuild the calibration from `array`; files of earlier versions hold three numbers."""
+        """Return the calibration that `array` stored; files of earlier versions hold three numbers."""
         scale, slope, intercept, *rest = numbers.tolist()
         half = len(rest) // 2
         return cls(scale, slope, intercept, tuple(rest[:half]), tuple(rest[half:]))
 
 
 def span_chances(batch: Batch, labels: Labels, tags: Ints, spans: Sequence[tuple[int, int]]) -> Floats:
-    """Return (n,) the probability that each sorted span's tokens have their tags (N,) and it ends there.
+    """Return (n,) the probability that each span's tokens have their tags (of (N,)), and that it ends there.
 
     Spans are sorted half-open runs of tokens, each inside a sentence.
     """
@@ -77,7 +77,7 @@ def span_chances(batch: Batch, labels: Labels, tags: Ints, spans: Sequence[tuple
 
 
 def _chance(states: Floats, pairs: Floats, first: int, end: int, tags: Ints, labels: Labels) -> float:
-    """Return the chance of a span's tags: over first states, P(first) times P(next | this); an IOB2 span ends there."""
+    """Return the chance of a span's tags: over first states, P(first) times P(next | this); IOB2: it ends there."""
     following = [int(labels.state_of[a, b]) for a, b in pairwise(tags.tolist())]
     goes_on = -1
     if labels.scheme == "IOB2" and end < len(pairs):
@@ -118,14 +118,14 @@ class HeldOut:
 
 
 def hold_out(batch: Batch, labels: Labels, gold: Ints, found: Ints) -> HeldOut:
-    """Return sentences that a chain did not learn from, ready to be calibrated on; gold and found are states (N,)."""
+    """Return held-out sentences' best scale and a judge of their `found` spans; gold and found are states (N,)."""
     score = _score(batch, gold)
     runs, right = labels.runs(found.astype(np.int32)), set(labels.runs(gold.astype(np.int32)))
     hits = np.array([run in right for run in runs], np.float64)
     places = [(first, end) for first, end, _ in runs]
 
     def judge(scale: float) -> tuple[Floats, Floats]:
-        """Return the chances of the predicted spans with scores scaled, and whether each is right."""
+        """Return (n,) the chances of the predicted spans with scores scaled, and whether each is right."""
         return span_chances(scale_batch(batch, scale), labels, labels.tag_of[found], places), hits
 
     return HeldOut(best_scale(batch, lambda scale: scale * score), judge)
@@ -151,7 +151,7 @@ def calibrate_on(parts: Sequence[HeldOut]) -> Calibration:
 
 
 def scale_batch(batch: Batch, scale: float) -> Batch:
-    """Return the batch with all log-potentials multiplied by `scale`."""
+    """Return the batch with all log-potentials multiplied by `scale`, which is above 0."""
     return replace(
         batch, start=batch.start * scale, trans=batch.trans * scale, emit=batch.emit * scale, end=batch.end * scale
     )
@@ -167,7 +167,7 @@ def _score(batch: Batch, gold: Ints) -> float:
 
 
 def best_scale(batch: Batch, known: Callable[[float], float]) -> float:
-    """Return the scale that maximises the likelihood of the known labels, by golden-section search.
+    """Return the scale, 0.05 to 20, of most penalised likelihood of the known labels, by golden-section search.
 
     `known` returns the log-potential of the known labels at a scale. A weak prior keeps the scale near 1, because text
     without any mistake would drive it to its limit.
@@ -175,7 +175,7 @@ def best_scale(batch: Batch, known: Callable[[float], float]) -> float:
     low, high, ratio = np.log(0.05), np.log(20.0), (np.sqrt(5.0) - 1.0) / 2.0
 
     def loss(log_scale: float) -> float:
-        """Return the penalised negative log likelihood of the tags at this log scale."""
+        """Return the penalised negative log likelihood of the known labels at this log scale."""
         scale = float(np.exp(log_scale))
         return float(np.sum(log_partition(scale_batch(batch, scale)))) - known(scale) + log_scale**2 / 2
 
@@ -205,7 +205,7 @@ def _chance_of(log_odds: Floats) -> Floats:
 
 
 def _bend(x: Floats, right: Floats, expected: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return (knots, heights) of a rising curve from log-odds to right shares, by bins; two () if spans are few.
+    """Return (knots, heights) of a rising curve from log-odds to the log-odds of right; ((), ()) if spans are few.
 
     Each bin also has `PRIOR_SPANS` spans of the `expected` chance, that of the logistic curve. With few spans there are
     none, and the logistic curve alone remains.

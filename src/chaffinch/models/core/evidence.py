@@ -32,7 +32,7 @@ class Evidence:
 
     @classmethod
     def of(cls, task: Task, plain: Labels) -> Evidence:
-        """Return the evidence of the task's labels; DataError if soft labels allow a sentence no sequence of tags."""
+        """Return the evidence of the task's labels; DataError if a sentence's soft labels allow no sequence of tags."""
         seen, S, target = task.seen, len(plain.tags), task.target(plain)
         bounds = np.concatenate([[0], np.cumsum((seen.ends - seen.begins).astype(np.int64))])
         if task.soft is None:
@@ -66,7 +66,7 @@ class Evidence:
 
     @property
     def inside(self) -> Bools:
-        """Return (N,) which tokens are known to be in a span."""
+        """Return (N,) which tokens are known to be in a span: O is not allowed; False at pads."""
         return self.spread(~self.allowed[:, 0]).astype(np.bool_)
 
     @property
@@ -82,7 +82,7 @@ class Evidence:
 
     @property
     def untagged(self) -> Bools:
-        """Return (B,) which sentences have no known tag."""
+        """Return (B,) which sentences have no known tag: every token may have any; False for empty ones."""
         known = np.append(0, np.cumsum(~self.allowed.all(axis=1)))[self.bounds]
         return np.asarray((np.diff(known) == 0) & (np.diff(self.bounds) > 0))
 
@@ -104,7 +104,7 @@ class Evidence:
         return follows
 
     def lists(self) -> tuple[list[Ints], Ints]:
-        """Return lists of allowed tags, single ones first, and the number of each token's list (M,)."""
+        """Return (lists of allowed tags, each single tag first; (M,) the number of each token's list)."""
         S = self.allowed.shape[1]
         sets, which = _distinct(self.allowed)
         several = sets.sum(axis=1) > 1
@@ -112,7 +112,7 @@ class Evidence:
         return [np.array([tag]) for tag in range(S)] + [np.flatnonzero(row) for row in sets[several]], number[which]
 
     def active(self, labels: Labels) -> tuple[Active, Floats | None]:
-        """Return the states that each token may take, sub-tags included, and the log weight of each cell or None."""
+        """Return the states, sub-tags too, that each token may take, and each cell's log weight, None if all are 0."""
         lists, which = self.lists()
         active = Active.of([np.flatnonzero(np.isin(labels.tag_of, tags)) for tags in lists], which)
         if self.logs is None:
@@ -120,7 +120,7 @@ class Evidence:
         return active, self.logs[np.repeat(np.arange(len(which)), active.widths), labels.tag_of[active.cells]]
 
     def target(self, labels: Labels) -> Target:
-        """Return the training target: for each token the weights of the states of its allowed tags."""
+        """Return the training target: per token the weights of its allowed tags' states; the model chooses."""
         rows = self.allowed if self.logs is None else np.where(self.allowed, np.exp(self.logs), 0.0)
         distinct, which = _distinct(rows)
         weights = np.zeros((1 + len(distinct), labels.states.W), np.float32)

@@ -76,7 +76,7 @@ class Labels:
         object.__setattr__(self, "follows", np.vstack([follows, ends]))
 
     def encode(self, pieces: Sequence[Piece], length: int) -> Ints:
-        """Return (length,) the tag number of every token, given runs (first token, end, label number); 0 is O."""
+        """Return (length,) each token's tag number in the scheme, from runs (first, end, label number); 0 is O."""
         tags, size = np.zeros(length, np.int64), len(_LETTERS[self.scheme])
         for first, end, label in pieces:
             tag = 1 + label * size
@@ -91,20 +91,20 @@ class Labels:
         return tags
 
     def to_states(self, tags: Ints, first: NDArray[np.bool_]) -> Ints:
-        """Return (N,) the states of tags, -1 for a tag that may not follow; `first` marks beginnings of sentences."""
+        """Return (N,) the states of tags (N,), -1 where a tag may not follow; `first` marks sentence beginnings."""
         before = np.zeros_like(tags)
         before[1:] = tags[:-1]
         before[first] = 0
         return np.asarray(self.state_of[before, tags])
 
     def runs(self, states: NDArray[np.int32]) -> list[tuple[int, int, str]]:
-        """Return the runs (first token, end, label) of a document's states, which must be a possible sequence."""
+        """Return the runs (first token, end, label) of states, which must be possible for a document."""
         starts, ends, label = self.run_arrays(states)
         names = [self.names[number] for number in label.tolist()]
         return list(zip(starts.tolist(), ends.tolist(), names, strict=True))
 
     def run_arrays(self, states: NDArray[np.int32]) -> tuple[Ints, Ints, Ints]:
-        """Return three arrays, first tokens, ends and label numbers of all runs, given states that are possible."""
+        """Return (first tokens, ends, label numbers) of all runs of states, which must be possible."""
         tags, size = self.tag_of[states], len(_LETTERS[self.scheme])
         where = np.flatnonzero(tags)
         letter = (tags[where] - 1) % size
@@ -152,10 +152,10 @@ class Fitted:
 
 
 def pieces_of(doc: Document, spans: Sequence[Span], index: dict[str, int], fitted: Fitted) -> list[Piece]:
-    """Return the spans as (first token, end, label) inside sentences; count changes in `fitted`; DataError: overlap.
+    """Return spans as (first token, end, label number), split at sentence ends; count changes; DataError: overlap.
 
-    A span that covers part of a token is widened to the whole token; a span over a sentence's end is split there; one
-    that then overlaps an earlier span, or covers no token, is dropped.
+    A span that covers part of a token is widened to the whole token; one that then overlaps an earlier span, or covers
+    no token, is dropped. `index` numbers the labels; `fitted` counts the spans changed in each way.
     """
     clash = find_overlap(spans)
     if clash is not None:

@@ -39,9 +39,9 @@ def maximise(
     function: Function, x: Floats, *, evaluations: int, memory: int = 8, tolerance: float = 1e-6,
     watch: Callable[[int, float], None] | None = None,
 ) -> Optimum:  # fmt: skip
-    """Climb from x by L-BFGS until a step gains too little or `evaluations` are used; an interrupt ends it early.
+    """Climb from x by L-BFGS till steps gain little or `evaluations` are used; return the best point found.
 
-    `watch` is called with the evaluations and the value after each step. An interrupt ends the climb there.
+    `watch` is called with the evaluations and the value after each step. An interrupt ends the climb, and is noted.
     """
     evaluated, value, steps, trace = 0, -np.inf, Steps(maxlen=memory), list[float]()
     try:
@@ -85,7 +85,10 @@ class _Tried(NamedTuple):
 def _step(
     function: Function, x: Floats, value: float, direction: Floats, promise: float, length: float, most: int
 ) -> _Tried:
-    """Return a step, shortened until it gains enough of what the slope promises; its slope is None if none does."""
+    """Return a step, shortened until it gains enough of what `promise` says; its slope is None if none does.
+
+    `length` is that of the first trial; the function is evaluated `most` times at most.
+    """
     evaluated = 0
     while promise > 0.0 and evaluated < most and length > SHORTEST:
         new, slope = function(x + length * direction)
@@ -112,6 +115,6 @@ def _direction(slope: Floats, steps: Steps) -> Floats:
 
 
 def _shorter(length: float, promise: float, gained: float) -> float:
-    """Return the factor to shorten a step by: to the top of the parabola through both ends, within [0.1, 0.5]."""
+    """Return the factor, from 0.1 to 0.5, that shortens a step to the top of the parabola through both ends."""
     fall = length * promise - gained
     return float(np.clip(0.5 * length * promise / fall, 0.1, 0.5)) if fall > 0 else 0.5

@@ -41,7 +41,7 @@ class Schedule(Protocol):
 
     @property
     def epochs(self) -> int:
-        """Return how often training walks over all sentences."""
+        """Return how often training walks over all sentences, at most."""
 
     @property
     def aggressiveness(self) -> float:
@@ -73,13 +73,13 @@ class Linear:
     weights: Weights
 
     def decode(self, seen: Observed, columns: Sequence[Column], bias: Mapping[str, float] | None = None) -> Places:
-        """Return (N,) the best state of every token; 0 at pads."""
+        """Return (N,) the best state of every token, with `bias` added by label; 0 at pads."""
         return linear.decode(self.vocabulary.view(seen, columns), self._add_bias(bias), self.labels.states)
 
     def batch(
         self, seen: Observed, columns: Sequence[Column], bias: Mapping[str, float] | None = None, *, scale: float = 1.0
     ) -> Batch:
-        """Return the sentences as lattices, with `bias` added by label, and log-potentials multiplied by `scale`."""
+        """Return the sentences as lattices, with `bias` added by label, then log-potentials times `scale`."""
         view = self.vocabulary.view(seen, columns)
         return linear.batch(view, self._add_bias(bias), self.labels.states, scale=scale)
 
@@ -102,7 +102,7 @@ class Linear:
         return linear.decode(view, weights, states, by_type=by_type), tiles
 
     def _add_bias(self, bias: Mapping[str, float] | None) -> Weights:
-        """Return the weights with each label's bias added to the score of all its states ("O": outside), per token."""
+        """Return the weights with each label's bias in the moves into its states and beginnings ("O": outside)."""
         if not bias:
             return self.weights
         tags = np.array([bias.get(tag[2:] or "O", 0.0) for tag in self.labels.tags], np.float32)
@@ -112,7 +112,7 @@ class Linear:
         return Weights(self.weights.rows, moves.ravel())
 
     def expand_to(self, labels: Labels, vocabulary: Vocabulary) -> Weights:
-        """Return these weights in the layout of labels and a vocabulary that contain the present ones."""
+        """Return these weights in the layout of labels and a vocabulary that contain the present ones; else 0."""
         old, new = self.labels, labels
         where = np.array([new.tags.index(tag) for tag in old.tags])
         state = np.arange(old.states.K)
@@ -132,7 +132,7 @@ class Linear:
         return Weights(rows.ravel(), moves.ravel())
 
     def arrays(self) -> Arrays:
-        """Return the weights that are not 0, row by row, and the features' keys, for a model file."""
+        """Return the features' keys and kinds, the weights that are not 0, row by row, and moves, for a model file."""
         W = self.labels.states.W
         table = self.weights.rows.reshape(-1, W)
         row, column = np.nonzero(table)
@@ -147,7 +147,7 @@ class Linear:
 
     @classmethod
     def of(cls, labels: Labels, arrays: Mapping[str, NDArray[Any]]) -> Linear:
-        """Return the linear model of those arrays; raise ModelError if they do not fit the labels or each other."""
+        """Return the linear model of such arrays; ModelError if they do not fit the labels or each other."""
         W, moves = labels.states.W, labels.states.moves
         try:
             check_forms(arrays, keys="u8", kinds="u1", values="f", moves="f")
@@ -180,7 +180,7 @@ def _tiles(view: SparseInput) -> Iterator[SparseInput]:
 
 
 def _pairs(labels: Labels) -> list[tuple[int, int]]:
-    """Return (previous tag, tag) of every state; without pairs, the first tag that may come before."""
+    """Return (previous tag, tag) of every state; without pairs as states, the first tag that may come before."""
     before = [int(np.flatnonzero((labels.state_of == state).any(axis=1))[0]) for state in range(labels.states.K)]
     return list(zip(before, labels.tag_of.tolist(), strict=True))
 
@@ -196,7 +196,7 @@ def train(
     schedule: Schedule,
     watch: Watch | None = None,
 ) -> Weights:
-    """Return the averaged weights after all epochs, sentences shuffled, words dropped; `watch` may stop it early.
+    """Return averaged weights after all epochs, sentences shuffled, words dropped; `watch` returns True to stop.
 
     `kinds` are those of the listed features. With drop-out, in every epoch a random share of tokens is read as unknown
     words: without the features that identify the word, and without the n-grams it is part of.
@@ -213,7 +213,7 @@ def train(
 
 
 def _in_pieces(view: SparseInput, target: Target, states: States) -> SparseInput:
-    """Return the view with sentences over `LONGEST` tokens cut between spans, so that training steps stay small."""
+    """Return the view with sentences over `LONGEST` tokens cut, where a tag can end and begin, into smaller steps."""
     if view.longest <= LONGEST:
         return view
     moves = np.isfinite(states.moves.reshape(states.K + 2, states.W))
@@ -241,7 +241,7 @@ def learner_for(height: int, labels: Labels, schedule: Schedule) -> Learner:
 
 
 def _with_twins(view: SparseInput, named: NDArray[np.bool_]) -> SparseInput:
-    """Return the view with a twin v + V of each type v, which lacks the features that identify it."""
+    """Return the view with a twin v + V of each type v, without the features marked `named` that identify it."""
     kept = np.concatenate([[0], np.cumsum(~named)])
     twins = view.lists[-1] + kept[view.lists[1:]]
     arrays = [np.concatenate([array, array[~named]]) for array in (view.rows, view.first, view.width)]
@@ -250,7 +250,7 @@ def _with_twins(view: SparseInput, named: NDArray[np.bool_]) -> SparseInput:
 
 
 def _hide(view: SparseInput, hidden: NDArray[np.bool_]) -> SparseInput:
-    """Return the view with hidden tokens (N,) replaced by their twins, and n-grams that contain them removed."""
+    """Return the view with hidden tokens (N,) replaced by their twins, without n-grams that contain such tokens."""
     V = (len(view.lists) - 1) // 2
     columns = view.columns.copy()
     columns[hidden, :NGRAM_COLUMNS] = -1
@@ -260,7 +260,7 @@ def _hide(view: SparseInput, hidden: NDArray[np.bool_]) -> SparseInput:
 
 
 def round_weights(labels: Labels, vocabulary: Vocabulary, weights: Weights, *, least: float) -> Linear:
-    """Return the chain rounded as saved, weights below `least` and unused features dropped; overwrites its input."""
+    """Return the chain rounded as saved, without weights below `least` and unused features; overwrites `weights`."""
     W = labels.states.W
     table = weights.rows.reshape(-1, W)
     for first in range(0, len(table), BLOCK):
@@ -274,5 +274,5 @@ def round_weights(labels: Labels, vocabulary: Vocabulary, weights: Weights, *, l
 
 
 def drop_small_weights(part: Linear, least: float) -> Linear:
-    """Return the part without weights below `least`; overwrites the given part."""
+    """Return the part without weights below `least` and unused features; overwrites the given part."""
     return round_weights(part.labels, part.vocabulary, part.weights, least=least)

@@ -54,10 +54,10 @@ class Model(Protocol):
         """Return the least number of patients that a word of the vocabulary was seen with."""
 
     def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
-        """Return the labelled runs of tokens of each document; `bias` is added to the scores."""
+        """Return the labelled runs of tokens of each document; `bias` is added to the scores by label."""
 
     def read_with_confidence(self, docs: Sequence[Document], bias: Bias = None) -> list[tuple[list[Run], Floats]]:
-        """Return each document's labelled runs, with the calibrated probability of each run."""
+        """Return each document's runs with the calibrated probability of each; `bias` is added to the scores."""
 
     def posteriors(self, docs: Sequence[Document]) -> list[Floats]:
         """Return (T, 1 + L) probabilities of O and of each label for each document's tokens."""
@@ -66,7 +66,7 @@ class Model(Protocol):
         """Return each document's labelled runs, with the (T, 1 + L) probabilities of its tokens."""
 
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
-        """Return the runs of the n best readings of a document, best first."""
+        """Return the runs of the n best readings of a document, best first; fewer if there are fewer."""
 
     def state(self) -> State:
         """Return the arrays and strings of a model file: everything except the config."""
@@ -86,7 +86,7 @@ class TrainingSet:
     dev: Sequence[Document] = ()
 
     def merge(self) -> TrainingSet:
-        """Return the set with untagged documents added, and soft labels for all; unchanged if there are none."""
+        """Return the set with untagged documents joined, soft labels for all; itself without; DataError: overlaps."""
         if not self.untagged:
             return self
         documents = with_untagged(self.documents, self.untagged, layer=self.layer, name=MERGED)
@@ -148,15 +148,15 @@ class Method:
     rank: int = 100  # its position in lists of methods, the smallest first
 
     def has_setting(self, name: str) -> bool:
-        """Tell whether the method's config has a field of that name."""
+        """Tell whether the config of the method has a field of that name."""
         return name in {setting.name for setting in fields(self.config)}
 
     def learns(self, material: Material, config: Config) -> bool:
-        """Tell whether it learns from the material with those settings."""
+        """Tell whether the method learns from the material with those settings."""
         return material in self.learns_from and material not in self.unused(config)
 
     def check(self, material: Material, config: Config, others: Sequence[Method]) -> None:
-        """Raise ConfigError if it cannot learn from the material with those settings; `others` are suggested."""
+        """Raise ConfigError if the method cannot learn from the material with these settings; suggest `others`."""
         if material in self.learns_from:
             reason = self.unused(config).get(material)
             if reason is not None:
@@ -176,7 +176,7 @@ class Method:
 
 
 def list_alternatives(names: Sequence[str]) -> str:
-    """Return names as text for a sentence: "a, b or c".
+    """Return names as text for a sentence: "a, b or c"; "" for none.
 
     >>> list_alternatives(["a cascade", "a class HMM", "an HMM-DP"])
     'a cascade, a class HMM or an HMM-DP'

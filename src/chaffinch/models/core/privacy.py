@@ -23,7 +23,7 @@ Chosen = TypeVar("Chosen", bound=PrivateConfig)
 
 
 def decide_privacy(config: Chosen, labels: Iterable[str]) -> Chosen:
-    """Return the config with `private` set: where it is None, True if a label names identifiers."""
+    """Return the config with `private` set: as it is, or if it is None, whether a label names identifiers."""
     return config if config.private is not None else replace(config, private=first_identifier(labels) is not None)
 
 

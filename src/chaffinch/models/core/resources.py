@@ -39,7 +39,7 @@ class Resources:
     hidden: frozenset[str] = frozenset()
 
     def hide_words(self, hidden: frozenset[str]) -> Resources:
-        """Return the resources with word lists from which the hidden words are removed."""
+        """Return a copy with these `hidden` words in place of the earlier ones, also in its word lists."""
         standing = self.standing and WordListFeature(self.standing.language, hidden)
         return replace(self, standing=standing, hidden=hidden)
 
@@ -62,7 +62,7 @@ class Resources:
         return columns
 
     def name_mark(self, kind: int, value: int, word: str, doc: Document, layers: Sequence[str]) -> str:
-        """Return in words what a mark of a column means, for explanations; it quotes no text."""
+        """Return in words what a column's mark means, for explanations; words only serve to look up lists."""
         number = (_LEXICON if kind == window.LEXICON_HERE else kind) - window.MARKS
         if number < MOST_SIZES:
             return f"cluster {value - 1} of size {number + 1}"
@@ -91,7 +91,7 @@ class Resources:
 
     @classmethod
     def of(cls, state: State) -> Resources:
-        """Return the clusters, lexicon and word list of a model file, None for absent ones; ModelError if unfit."""
+        """Return the clusters, lexicon and word lists of a model file's state, None if absent; ModelError if unfit."""
         arrays, strings = state.arrays, state.strings
         clusters = lexicon = None
         check_forms(arrays, lexicon="i8")
@@ -109,21 +109,21 @@ class Resources:
 
 
 def no_stops() -> NDArray[np.uint64]:
-    """Return the stops of a model that reads no context: none."""
+    """Return an empty array: the stops (words that end a run) of a model that reads no context."""
     return np.zeros(0, np.uint64)
 
 
 def columns_of(
     seen: Observed, docs: Sequence[Document], stops: NDArray[np.uint64], layers: Sequence[str], resources: Resources
 ) -> list[Column]:
-    """Return columns of n-grams, heads and headers; then of clusters, lexicon, layers and word lists, if any."""
+    """Return columns of n-grams, heads and headers; of clusters, lexicon, layers, word lists, if any; or DataError."""
     return window.contexts(seen, stops) + resources.columns(seen, docs, layers)
 
 
 def published_columns(
     seen: Observed, docs: Sequence[Document], layers: Sequence[str], resources: Resources
 ) -> list[Column]:
-    """Return the columns of the published cascade: n-grams, tags alone, layers, and the lexicon at the word itself."""
+    """Return columns of the published cascade: n-grams, tags alone, layers, lexicon at the word; or DataError."""
     return [
         *window.ngrams(seen),
         window.always(seen),

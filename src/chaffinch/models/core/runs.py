@@ -24,7 +24,7 @@ Run: TypeAlias = tuple[int, int, str]  # first token, one past the last, label
 
 
 def runs_by_document(seen: Observed, labels: Labels, states: Places) -> list[list[Run]]:
-    """Return the labelled runs of every document, counted from its first token, of states (N,)."""
+    """Return the labelled runs (first, end, label) of every document, of states (N,); tokens count from its first."""
     flat = np.zeros(len(states), np.int64)
     flat[seen.places] = seen.sources
     starts, ends, label = labels.run_arrays(states)  # no run crosses a pad
@@ -38,7 +38,7 @@ def runs_by_document(seen: Observed, labels: Labels, states: Places) -> list[lis
 
 
 def span_f1(gold: Iterable[Iterable[Hashable]], found: Iterable[Iterable[Hashable]]) -> float:
-    """Return the strict F1 of the runs found in documents; 1 if there are neither gold runs nor found ones.
+    """Return strict F1 of runs found, over all documents; 1 if there are neither gold runs nor found ones.
 
     >>> span_f1([[(0, 1, "A")], []], [[(0, 1, "A"), (2, 3, "A")], []]).__round__(3)
     0.667
@@ -50,7 +50,7 @@ def span_f1(gold: Iterable[Iterable[Hashable]], found: Iterable[Iterable[Hashabl
 
 
 def locate_span(doc: Document, span: Span, seen: Observed) -> tuple[int, int, int, int]:
-    """Return a span's sentence, first token in it, first token and end in the document; DataError if it cuts tokens."""
+    """Return a span's (sentence, first token in it, first token, end in the document); DataError if it cuts tokens."""
     first = int(np.searchsorted(doc.tokens[:, 0], span.start))
     end = int(np.searchsorted(doc.tokens[:, 1], span.end, side="right"))
     index = int(np.searchsorted(seen.sources, first))
@@ -64,13 +64,13 @@ def locate_span(doc: Document, span: Span, seen: Observed) -> tuple[int, int, in
 
 
 def spans_near(doc: Document, runs: Sequence[Run], first: int, end: int) -> tuple[Span, ...]:
-    """Return as spans those runs of a document that share a token with the tokens from `first` to `end`."""
+    """Return as spans the runs of a document that share a token with those from `first` to `end`, half-open."""
     near = [run for run in runs if run[0] < end and run[1] > first]
     return tuple(Span(int(doc.tokens[a, 0]), int(doc.tokens[b - 1, 1]), label) for a, b, label in near)
 
 
 def best_path(lattice: Lattice, allowed: Bools) -> tuple[float, Ints] | None:
-    """Return the score and the states of the best path through allowed states (T, K), or None if there is none."""
+    """Return (score, states) of the best path through allowed states (T, K), or None if there is none."""
     try:
         path = viterbi(lattice.clamp(allowed))
     except InfeasibleError:

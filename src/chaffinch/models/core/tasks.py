@@ -45,7 +45,10 @@ class Task:
     def of(
         cls, documents: Sequence[Document], *, layer: str | None, soft: str | None, names: Sequence[str] = ()
     ) -> Task:
-        """Prepare documents with spans or soft labels, sorted by patient; DataError if there is nothing to learn."""
+        """Return documents ready to learn from, sorted by patient, with spans or soft labels; DataError if unfit.
+
+        Unfit are documents without a sentence, a label or their soft layer, a label "O", and overlapping spans.
+        """
         if not documents:
             raise DataError("there are no documents to learn from; check the input")
         numbers: dict[str, int] = {}
@@ -76,7 +79,7 @@ class Task:
         return cls(docs, seen, names, tuple(pieces), rows, patients, fitted, tuple(i + 1 for i in order))
 
     def folds(self, count: int, seed: int) -> NDArray[np.int64] | None:
-        """Return (S,) the fold of each sentence, patients kept together; None below two patients."""
+        """Return (S,) the fold, below `count`, of each sentence, drawn by patient; None below two patients."""
         P = int(self.patients.max()) + 1
         if P < 2:
             return None
@@ -84,29 +87,29 @@ class Task:
         return np.asarray(fold[self.patients[self.seen.owners[self.seen.begins]]])
 
     def fold_of(self, folds: NDArray[np.int64], owners: Places) -> NDArray[np.int64]:
-        """Return the folds of the documents numbered `owners`, given the folds of all sentences."""
+        """Return the folds of the documents numbered `owners`, from the fold of each sentence (S,)."""
         of_document = np.zeros(len(self.docs), np.int64)
         of_document[self.seen.owners[self.seen.begins]] = folds
         return np.asarray(of_document[owners])
 
     def floor(self, chosen: int | None) -> int:
-        """Return how many patients must have shown a feature: as chosen, else by the number of patients."""
+        """Return how many patients must have shown a feature: `chosen`, or if None by the number of patients."""
         return patient_floor(int(self.patients.max()) + 1) if chosen is None else chosen
 
     @property
     def repeats(self) -> bool:
-        """Tell whether some document has several sentences, so that its words may recur."""
+        """Tell whether some document has several sentences, so that its words may recur in others."""
         return len(self.seen.begins) > len(np.unique(self.seen.owners[self.seen.begins]))
 
     def target(self, labels: Labels) -> Target:
-        """Return the target of the task's tokens, from its spans or soft labels, in the states of `labels`."""
+        """Return the training target of all tokens, from spans or soft labels, in the states of `labels`."""
         if self.soft is not None:
             return _soft_target(self, self.soft, labels)
         tags = [labels.encode(pieces, len(doc.tokens)) for pieces, doc in zip(self.pieces, self.docs, strict=True)]
         return hard_target(self.seen, self.seen.spread(tags), labels)
 
     def segments(self) -> Task:
-        """Return the task with one label, "segment", for all spans."""
+        """Return a copy of the task with one label, "segment", for all spans, and without soft labels."""
         pieces = tuple([(first, end, 0) for first, end, _ in runs] for runs in self.pieces)
         return Task(self.docs, self.seen, ("segment",), pieces, None, self.patients, self.fitted)
 
@@ -117,7 +120,7 @@ def patient_floor(patients: int) -> int:
 
 
 def runs_of(doc: Document, layer: str | None, *, whole: bool = False) -> list[tuple[int, int, str]]:
-    """Return the spans of a layer as labelled runs of tokens; with `whole`, label all of them "segment"."""
+    """Return a layer's spans as runs (first, end, label) of tokens; `whole`: all "segment"; DataError for overlaps."""
     spans = doc.layer(layer)
     names = sorted({span.label for span in spans})
     pieces = pieces_of(doc, spans, {name: number for number, name in enumerate(names)}, Fitted())
@@ -127,7 +130,7 @@ def runs_of(doc: Document, layer: str | None, *, whole: bool = False) -> list[tu
 def with_untagged(
     tagged: Sequence[Document], untagged: Sequence[Document], *, layer: str | None, name: str
 ) -> list[Document]:
-    """Return all documents with soft labels `name`: one-hot for tagged, zeros for untagged; DataError: overlaps."""
+    """Return all documents with soft tags `name`: one-hot for tagged, zeros for untagged; DataError: overlaps."""
     labels = sorted({span.label for doc in tagged for span in doc.layer(layer)})
     spelt, fitted = Labels(tuple(labels), "IOB2"), Fitted()
     index, known = {label: number for number, label in enumerate(labels)}, np.eye(len(spelt.tags))
@@ -144,7 +147,7 @@ def with_untagged(
 
 
 def hard_target(seen: Observed, tags: Places, labels: Labels) -> Target:
-    """Return the target of known tag numbers (N,), in the states of `labels`."""
+    """Return the training target of known tag numbers (N,), in the states of `labels`."""
     first = np.zeros(len(tags), np.bool_)
     first[seen.begins] = True
     first[seen.ends] = True
@@ -165,7 +168,7 @@ def _soft(doc: Document, name: str, number: int) -> Soft:
 
 
 def _soft_target(task: Task, soft: Sequence[Soft], labels: Labels) -> Target:
-    """Return the training target of soft labels (tags or bare labels); rows of zeros leave a token free.
+    """Return the training target of soft labels in our states; rows of 0 are free, rows above 1 list what is possible.
 
     A row of zeros leaves the token open; a row whose sum is above 1 lists possible tags, among which the model chooses;
     any other row is a distribution.
@@ -192,7 +195,7 @@ def _soft_target(task: Task, soft: Sequence[Soft], labels: Labels) -> Target:
 
 
 def _in_runs(doc: Document, soft: Soft, totals: NDArray[np.float64], labels: Labels) -> NDArray[np.float64]:
-    """Return (T, L) weights for reading bare soft labels as tags: neighbours of one label are likely one span.
+    """Return (T, L) weights of our tags for bare soft labels: likely that neighbours of one label are one span.
 
     Where a neighbour is unknown, or the row only lists possible labels, every spelling stays possible.
     """

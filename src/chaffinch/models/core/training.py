@@ -61,7 +61,7 @@ class Watcher:
     scores: dict[str, float] = field(default_factory=dict)  # the best F1 on dev documents; spans that did not fit
 
     def should_stop(self) -> bool:
-        """Tell whether training was interrupted."""
+        """Tell whether training was interrupted, so that what follows must not begin."""
         return self.interrupted
 
 
@@ -79,7 +79,7 @@ class Lesson:
     def of(
         cls, labels: Labels, vocabulary: Vocabulary, seen: Observed, columns: Sequence[Column], target: Target
     ) -> Lesson:
-        """Return a chain's training data: known features of the observations and columns, and the target."""
+        """Return a chain's training data: the known features of observations and columns, and the target."""
         known = vocabulary.find(seen.keys) >= 0
         return cls(labels, vocabulary, vocabulary.view(seen, columns), seen.kinds[known], target)
 
@@ -88,16 +88,16 @@ def learn(
     name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher,
     *, start: Weights | None = None, score: Scorer | None = None,
 ) -> Linear:  # fmt: skip
-    """Train one chain, and return it rounded; with `score`, the best epoch's; after an interrupt, what was learnt.
+    """Return a chain trained, rounded; with `score`, its best epoch; interrupts and best score are noted in `watcher`.
 
-    An interrupt ends training; the weights learnt so far are kept.
+    An interrupt is noted in the watcher, as is the best score on dev documents.
     """
     learner = learner_for(lesson.vocabulary.height, lesson.labels, schedule)
     learner.restart(start)
     best: list[tuple[float, int, Weights]] = []
 
     def watch(epoch: int, loss: float, learner: Learner) -> bool:
-        """Score the averaged weights of an epoch, keep the best, report; tell whether none improved for `PATIENCE`."""
+        """Score the averaged weights, keep the best epoch's, report; return True after `PATIENCE` epochs in vain."""
         f1 = None
         if score is not None:
             weights = learner.average()
@@ -124,11 +124,11 @@ def learn(
 def jackknife(
     name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher, folds: NDArray[np.int64], each: Each = map
 ) -> Reading:
-    """Return (states, certainty) of all tokens, each fold decoded by a chain that learnt from the other folds."""
+    """Return (states, certainty) (N,) of tokens, each fold read by a chain of the others; 0 from an interrupt on."""
     total = int(folds.max()) + 1
 
     def read(fold: int) -> Reading:
-        """Train on the other folds, for fewer epochs, and decode this one."""
+        """Train on the other folds, for fewer epochs; return this fold's states and certainty, 0 elsewhere."""
         learner = learner_for(lesson.vocabulary.height, lesson.labels, schedule)
         others, part = (lesson.view.choose(np.flatnonzero(chosen)) for chosen in (folds != fold, folds == fold))
         weights = train(others, lesson.kinds, lesson.target, learner, _shorter(schedule))
@@ -150,7 +150,7 @@ def calibrate_held_out(
     name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher, folds: NDArray[np.int64],
     *, judge: Judge | None = None, start: Weights | None = None, each: Each = map,
 ) -> Calibration:  # fmt: skip
-    """Train a chain per fold on the other folds, and return the calibration fitted to all held-out spans.
+    """Return the calibration fitted to spans held out by a chain per fold; neutral if interrupted (noted).
 
     The chains learn as long as the one they represent, because longer training makes a chain surer of itself. Sentences
     of fold -1 are neither learnt from nor judged. `judge` makes the held-out spans of a chain's batch and the positions
@@ -159,7 +159,7 @@ def calibrate_held_out(
     present = np.unique(folds[folds >= 0]).tolist()
 
     def read(fold: int) -> HeldOut:
-        """Train on the other folds; return what calibration needs of at most `SENTENCES` of this one."""
+        """Train on the other folds; return what calibration needs of at most `SENTENCES` of this fold."""
         chosen = (folds >= 0) & (folds != fold), folds == fold
         others, part = (lesson.view.choose(np.flatnonzero(sentences)) for sentences in chosen)
         part = part.choose(np.arange(min(len(part.begins), SENTENCES)))
@@ -187,18 +187,18 @@ def calibrate_held_out(
 
 
 def decode_with_certainty(part: Linear, seen: Observed, columns: Sequence[Column]) -> Reading:
-    """Return (best states, certainty of each) (N,) of a linear part on observations and columns."""
+    """Return (best states, certainty) (N,) of a chain on observations; certainty is the lead in score."""
     return _decode_view(part.vocabulary.view(seen, columns), part.weights, part.labels)
 
 
 def _decode_view(view: SparseInput, weights: Weights, labels: Labels) -> Reading:
-    """Return (best states, certainty of each) of all tokens."""
+    """Return (best states, certainty of each) (N,) of all tokens; certainty is as of `certainty`."""
     states = linear.decode(view, weights, labels.states)
     return states, certainty(view, weights, labels, states)
 
 
 def certainty(view: SparseInput, weights: Weights, labels: Labels, states: Places) -> NDArray[np.float32]:
-    """Return (N,) each state's score minus that of the best state with another tag; 0 outside of sentences."""
+    """Return (N,) how far each state's score is above the best with another tag; 0 outside of sentences."""
     out, places = np.zeros(len(states), np.float32), view.places
     scores = linear.scores(view, weights, labels.states)[:, : labels.states.K]
     best = states[places]
@@ -222,6 +222,6 @@ class Plan:
 
 
 def _shorter(schedule: Schedule) -> Schedule:
-    """Return the schedule with at most `JACKKNIFE_EPOCHS` epochs."""
+    """Return the schedule with `JACKKNIFE_EPOCHS` epochs at most."""
     names = ("objective", "aggressiveness", "rate", "violator", "dropout", "seed")
     return Plan(epochs=min(schedule.epochs, JACKKNIFE_EPOCHS), **{name: getattr(schedule, name) for name in names})

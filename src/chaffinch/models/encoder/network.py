@@ -154,7 +154,7 @@ def divergence(targets: Targets, jobs: Sequence[Job], logs: Any) -> Any:
 
 
 def _learn(model: Model, net: Net, task: Task, judge: Judge | None, watcher: Watcher, *, rate: float) -> None:
-    """Train the network in place; at the end it has the weights of the best epoch by `judge`, else the last."""
+    """Train the network in place until F1 by `judge` stops rising; keep the best epoch's weights, else the last."""
     config = model.config
     targets, bits = Targets.of(task, model.labels), shapes(task.docs)
     jobs = [job for job in jobs_of(task.docs, net.encoder, config.length, 0) if targets.known[job.tokens].any()]
@@ -239,7 +239,7 @@ def _copy_encoder(start: Model) -> Pretrained:
 
 
 def _rebuild_encoder(state: State) -> Pretrained:
-    """Return the encoder that a state describes, without its weights."""
+    """Return the encoder that a state describes, without its weights; ModelError if special pieces do not fit."""
     *specials, longest = state.arrays["specials"].tolist()
     encoder = embed.build_encoder(state.strings["plan"][0], state.strings["tokenizer"][0], tuple(specials), longest)
     size, reach = encoder.network.config.vocab_size, encoder.network.config.max_position_embeddings
@@ -260,7 +260,7 @@ def _continue_head(net: Net, start: Model) -> None:
 
 
 def _calibrate(model: Model, dev: Sequence[Document], layer: str | None) -> Model:
-    """Return the model calibrated on dev; unchanged if dev has no spans, new labels or notes not by patient."""
+    """Return the model calibrated on dev; unchanged if dev has no spans, has new labels or is not sorted by patient."""
     if not any(doc.layer(layer) for doc in dev):
         return model
     seen, batch = model.batch(dev)

@@ -189,7 +189,7 @@ class _Run:
         )
 
     def fit_calibration(self, model: Model, lesson: Lesson, plan: Plan, start: Weights) -> Calibration:
-        """Return the calibration fitted on held-out patients; the model's own if there are no folds."""
+        """Return the calibration fitted on held-out patients; the model's own if too few, switched off or soft."""
         folds = self.task.folds(FOLDS, self.config.seed)
         hard = self.task.soft is None and self.config.calibrate
         if folds is None or not hard or self.watcher.should_stop():
@@ -218,7 +218,7 @@ class _Run:
 
     @property
     def min_patients(self) -> int:
-        """Return the least number of patients that must use a word."""
+        """Return the least number of patients that must use a word, never more than there are."""
         return min(self.config.min_patients, int(self.task.patients.max()) + 1)
 
     def scorer(self, model: Model) -> Scorer | None:
@@ -260,7 +260,7 @@ def _concentrations(q: Globals) -> dict[str, float]:
 
 
 def _to_categories(doc: Document, layer: str | None, config: HMMDP) -> Document:
-    """Return the document with the labels of its spans replaced by their categories."""
+    """Return the document with the spans of the layer (None: "gold") labelled by category, without scores."""
     spans = [Span(span.start, span.end, config.rules.category(span.label)) for span in doc.layer(layer)]  # type: ignore[union-attr]
     return doc.with_layer(layer or "gold", spans)
 

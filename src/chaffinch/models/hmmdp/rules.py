@@ -34,7 +34,7 @@ class TagRule:
         object.__setattr__(self, "triggers", tuple(word.lower() for word in self.triggers))
 
     def fits(self, text: str, words: list[str], around: list[str]) -> bool:
-        """Tell whether pattern, words and triggers, where given, fit a span's text, its words and those around."""
+        """Tell whether a span matches the pattern, has one of the words and one trigger around it, if these are set."""
         if self.pattern and not compile_pattern(self.pattern, False).search(text):
             return False
         if self.words and not any(word in self.words for word in words):
@@ -92,7 +92,7 @@ class Rules:
         return category
 
     def default(self, category: str) -> str:
-        """Return the label of spans of a category that no rule fits; IndexError for an unknown category."""
+        """Return a category's default label: the one set, else the last listed; IndexError for an unknown category."""
         last = [label for label, parent in self.categories if parent == category][-1]
         return dict(self.defaults).get(category, last)
 

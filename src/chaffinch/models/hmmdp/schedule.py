@@ -42,7 +42,7 @@ class TrainingRun:
         return self._ready[1]
 
     def run(self, shape: Shape, priors: Priors, emissions: Emissions) -> tuple[Globals, Counts]:
-        """Train until the bound converges or passes end; return (q, counts). An interrupt returns the last pass's."""
+        """Train until the bound converges or passes end; return (q, counts), after an interrupt those so far."""
         try:
             q, counts = self.initialise(shape, priors, emissions, np.random.default_rng(self.config.seed))
             for done in range(1, self.config.passes + 1):
@@ -113,7 +113,7 @@ class TrainingRun:
         return q, counts
 
     def run_stochastic_pass(self, q: Globals, counts: Counts) -> tuple[Globals, Counts]:
-        """Run one pass in which each batch is scaled up to all sentences and the counts of older ones fade."""
+        """Run a pass in which each batch is scaled up to all and counts of older ones fade; return (q, counts)."""
         parts = self.batches_on(q.shape)
         total = sum(map(len, parts))
         for part in parts:

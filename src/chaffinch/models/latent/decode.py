@@ -53,7 +53,7 @@ def decode(
     words: Ints | None = None,
     known: TagPosterior | None = None,
 ) -> Decoded:
-    """Return a batch's best tags by a decoder, given each state's tag (Z,); ConfigError for an unfit setting.
+    """Return a batch's best tags by a decoder, given states' tags (Z,); ConfigError, DataError, InfeasibleError.
 
     `follows` (S+2, S) and `cost_ratio` are for "posterior": which tag may follow which (row S: which may begin a
     sentence, row S+1: which may end one), and how many times as much a missed tag costs as a false one. `words` (N,)
@@ -82,7 +82,7 @@ def decode(
 
 
 def tag_posterior(batch: Batch, tags: Ints) -> TagPosterior:
-    """Run forward-backward on a batch whose states (Z,) have these tags; `chances` are `tag_chances`."""
+    """Return tag probabilities and log Z of a batch whose states (Z,) have these tags; or InfeasibleError."""
     return TagPosterior.of(batch, StateLayout.of(batch, tags))
 
 
@@ -97,7 +97,7 @@ def tag_chances(batch: Batch, tags: Ints) -> Floats:
 
 
 def _decode_doubtful(known: TagPosterior, how: Decoder) -> Decoded:
-    """Return the best tags by "kl", "kl+rerank" or "brute"; search only the sentences that need it.
+    """Return best tags by "kl", "kl+rerank" or "brute", searching doubtful sentences only; unneeded chances are NaN.
 
     By the union bound a sentence's likeliest tags have at least 1 - sum of (1 - p1) of the posterior; above one half
     they are the best of all, and the best of the projected chain, which has the same p1. Where the bound does not
@@ -123,7 +123,7 @@ def _decode_doubtful(known: TagPosterior, how: Decoder) -> Decoded:
 
 
 def _revive(known: TagPosterior, found: Decoded, dead: Ints) -> None:
-    """Set in place, for dead sentences (tags of chance 0), the tags of the best state path, and their chance."""
+    """Replace in place the tags of dead sentences (chance 0) by those of the best state path, and their chance."""
     batch = known.batch
     tokens, bounds = tokens_of(batch.bounds, dead)
     if len(dead):
@@ -133,7 +133,7 @@ def _revive(known: TagPosterior, found: Decoded, dead: Ints) -> None:
 
 
 def _search_sentences(known: TagPosterior, some: Ints, likely: Decoded, how: Decoder) -> tuple[Ints, Floats]:
-    """Return the best tags of some sentences and their chances: listed if few, else by rank or, brute, Viterbi.
+    """Return (best tags of some sentences, their chances): of all listed if few, else ranked or by Viterbi.
 
     No sequence is likelier than any of its tags. So tags less likely than one whole sequence are out, and few
     sequences are left, often few enough to score them all. Else the projected chain ranks them ("kl+rerank"), or one
@@ -162,7 +162,7 @@ def _search_sentences(known: TagPosterior, some: Ints, likely: Decoded, how: Dec
 
 
 def _list_sequences(alive: Bools, bounds: Ints) -> tuple[Ints, Ints]:
-    """Return every sequence of alive tags: (n,) the sentence of each, and the tags of all, end to end."""
+    """Return every sequence of alive tags (n, S): the sentence of each, and the tags of all, end to end."""
     widths = np.count_nonzero(alive, axis=1)
     logs = np.concatenate([[0.0], np.cumsum(np.log(widths))])
     ways = np.rint(np.exp(logs[bounds[1:]] - logs[bounds[:-1]])).astype(np.int64)
@@ -185,7 +185,7 @@ def _rank_candidates(known: TagPosterior, some: Ints, likely: Decoded) -> tuple[
 
 
 def _best_of(known: TagPosterior, some: Ints, owner: Ints, tags: Ints) -> tuple[Ints, Floats]:
-    """Return each sentence's best candidate and its chance; `owner` is the sentence of each candidate, ascending."""
+    """Return (each sentence's best candidate, its chance); `owner` is each candidate's sentence, ascending."""
     tokens, bounds = tokens_of(known.batch.bounds, some[owner])
     scores = scores_of(known.batch, known.layout, tokens, tags, bounds)
     chosen = np.lexsort((-scores, owner))[np.searchsorted(owner, np.arange(len(some)))]
@@ -193,7 +193,7 @@ def _best_of(known: TagPosterior, some: Ints, owner: Ints, tags: Ints) -> tuple[
 
 
 def _project(known: TagPosterior, some: Ints, likely: Decoded) -> tuple[Batch, Ints]:
-    """Return the KL-projected chain over tags of some sentences, and the tag of each column; hopeless tags dropped.
+    """Return the KL-projected chain over tags of some sentences, hopeless tags dropped, and each column's tag.
 
     As in `_search_sentences`, those are the tags less likely than one whole sequence, by the posterior if its chance is
     known, else by the chain itself. Apart from them it equals `kernels.project`. Also returned are the kept tags
@@ -226,10 +226,10 @@ def _project(known: TagPosterior, some: Ints, likely: Decoded) -> tuple[Batch, I
 
 
 def _without_chances(tags: Ints, bounds: Ints) -> Decoded:
-    """Return decoded tags whose chances are not computed yet: NaN, and 1 for empty sentences."""
+    """Return decoded tags with chances not known yet: NaN, but 1 for empty sentences."""
     return Decoded(np.asarray(tags), np.where(np.diff(bounds) > 0, np.nan, 1.0))
 
 
 def _negligible(lengths: Ints, S: int) -> Floats:
-    """Return (B,) the chance below which a tag is dropped; a sentence drops at most 0.01 of its posterior."""
+    """Return (B,) the chance below which a sentence's tag is dropped; all it drops is 0.01 of its posterior at most."""
     return np.minimum(PRUNE, 0.01 / (lengths * S))

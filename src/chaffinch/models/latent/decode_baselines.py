@@ -16,7 +16,7 @@ from chaffinch.models.latent.layout import StateLayout, TagPosterior, chunks, fi
 
 
 def decode_posterior(known: TagPosterior, follows: Bools | None, cost_ratio: float) -> Ints:
-    """Return the tag of most expected gain at each token; where `follows` forbids it, the best valid sequence.
+    """Return the tag of most expected gain per token; where `follows` forbids it, the best valid ones; or DataError.
 
     A token's tag s is chosen over "outside" when cost_ratio * p1(s) > p1(0): where the two share the token, when
     p1(s) > 1 / (1 + cost_ratio). Only sentences whose likeliest tags may not follow one another need a Viterbi.
@@ -37,7 +37,7 @@ def decode_posterior(known: TagPosterior, follows: Bools | None, cost_ratio: flo
 
 
 def decode_pooled(known: TagPosterior, words: Ints | None) -> Ints:
-    """Return the tags by one small HMM per sentence, tables pooled over positions; ConfigError without `words`."""
+    """Return tags by a small HMM per sentence, its tables pooled over positions; ConfigError for bad `words`."""
     batch, S, tags = known.batch, known.layout.S, np.zeros(len(known.chances), np.int64)
     if words is None or words.shape != tags.shape:
         raise ConfigError(f"kl-pooled needs words, one whole number for each of {len(tags)} tokens")
@@ -63,7 +63,7 @@ def decode_pooled(known: TagPosterior, words: Ints | None) -> Ints:
 
 
 def decode_paths(batch: Batch, layout: StateLayout, how: Literal["joint", "tag-viterbi"]) -> Ints:
-    """Return tags of the best state path ("joint") or best prefixes ("tag-viterbi"); InfeasibleError without path."""
+    """Return tags of best state paths ("joint") or best prefixes ("tag-viterbi"); InfeasibleError without one."""
     if how == "joint":
         return np.asarray(layout.tags[viterbi(batch).states])
     try:
@@ -74,7 +74,7 @@ def decode_paths(batch: Batch, layout: StateLayout, how: Literal["joint", "tag-v
 
 
 def tag_viterbi(lattice: Lattice, layout: StateLayout) -> Ints:
-    """Return (T,) tags by Viterbi over tags: one best prefix is kept per tag, its sub-tags summed.
+    """Return (T,) tags by Viterbi over tags, a best prefix kept per tag; if none can end, those of the best path.
 
     If none of the kept prefixes can be completed, return the tags of the best path of states.
     """

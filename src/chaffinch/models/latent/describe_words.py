@@ -33,7 +33,7 @@ class Subtag:
 
     @property
     def name(self) -> str:
-        """Return the tag with its number, such as O₁₇."""
+        """Return the tag with its number as a subscript, such as O₁₇."""
         return name_of(self.tag, self.number)
 
 
@@ -54,7 +54,7 @@ class Use:
 
 
 def name_of(tag: str, number: int) -> str:
-    """Return a sub-tag's name, such as O₁₇.
+    """Return a sub-tag's name: its tag with the number as a subscript, such as O₁₇.
 
     >>> name_of("O", 17)
     'O₁₇'
@@ -84,7 +84,7 @@ class PathStep:
 
     @property
     def name(self) -> str:
-        """Return the sub-tag, such as O₁₇."""
+        """Return the sub-tag as its tag with a subscript, such as O₁₇."""
         return name_of(self.tag, self.number)
 
 
@@ -96,7 +96,7 @@ class Lead:
     to: tuple[tuple[str, float], ...]
 
     def __str__(self) -> str:
-        """Return a clause on what the sub-tag follows, shows (words of training text) and leads to."""
+        """Return a clause: what the sub-tag follows, shows (words of training text) and leads to."""
         subtag, words = self.subtag, [self.subtag.name]
         if subtag.before:
             words.append("follows " + _join_with_and([name for name, _ in subtag.before[:3]]) + ",")
@@ -142,10 +142,10 @@ class SubtagPath:
 
 
 def _join_with_and(words: Sequence[str]) -> str:
-    """Return words joined by commas, and by "and" before the last."""
+    """Return words joined by commas, and by "and" before the last; "" for none."""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def two_digits(chance: float) -> str:
-    """Return a probability with two digits, such as .71, or "<.01" if it is below .005."""
+    """Return a probability with two decimals, such as ".71"; "<.01" below .005, but ".00" for 0."""
     return "<.01" if 0 < chance < 0.005 else f"{chance:.2f}".removeprefix("0")

@@ -38,7 +38,7 @@ class StateLayout:
 
     @classmethod
     def of(cls, batch: Batch, tags: Ints) -> StateLayout:
-        """Return the layout of a batch's states; DataError if tags or batch do not suit."""
+        """Return the layout of a batch's states; DataError unless tags rise without gaps and the batch is dense."""
         tags = np.ascontiguousarray(tags, dtype=np.int64)
         steps = np.diff(tags, prepend=-1, append=tags[-1:] + 1)
         if tags.shape != batch.start.shape or steps[0] != 1 or not 0 <= steps.min() <= steps.max() <= 1:
@@ -77,7 +77,7 @@ class TagPosterior:
 
     @classmethod
     def of(cls, batch: Batch, layout: StateLayout) -> TagPosterior:
-        """Return tag probabilities and log Z by forward-backward in tiles; InfeasibleError without a path."""
+        """Return tag probabilities and log Z of a batch by forward-backward; InfeasibleError without a path."""
         known = cls(batch, layout, np.empty((len(batch.emit), layout.S)), np.empty(len(batch)))
         for some in chunks(np.arange(len(batch)), batch.bounds, TILE):
             lo, hi = batch.bounds[some[0]], batch.bounds[some[-1] + 1]
@@ -102,14 +102,14 @@ class TagPosterior:
         return np.minimum(np.exp(scores - self.log_z[sentences]), 1.0)
 
     def fill_chances(self, found: Decoded) -> Decoded:
-        """Return the same tags with every unknown chance computed."""
+        """Return the same tags with every unknown chance (NaN) computed."""
         chance, left = found.chance.copy(), np.flatnonzero(np.isnan(found.chance))
         chance[left] = self.chance(left, found.tags[tokens_of(self.batch.bounds, left)[0]])
         return Decoded(found.tags, chance)
 
 
 def scores_of(batch: Batch, layout: StateLayout, tokens: Ints, tags: Ints, bounds: Ints) -> Floats:
-    """Return log p(tags, words) of each sequence, states summed out, -inf if impossible; `bounds` cut the tokens."""
+    """Return (n,) log p(tags, words) of sequences, states summed out; -inf if impossible; `bounds` cut the tokens."""
     broken = find_invalid(layout.moves, tags, bounds)
     if broken.any():
         out = np.full(len(broken), -np.inf)
@@ -130,7 +130,7 @@ def scores_of(batch: Batch, layout: StateLayout, tokens: Ints, tags: Ints, bound
 
 
 def find_invalid(follows: Bools, tags: Ints, bounds: Ints) -> Bools:
-    """Return (B,) which sequences have a tag that may not follow the one before, begin or end."""
+    """Return (B,) which sequences have a tag that `follows` (S+2, S) forbids: next to one, at begin or end."""
     S, first, last = follows.shape[1], bounds[:-1][np.diff(bounds) > 0], bounds[1:][np.diff(bounds) > 0] - 1
     before = np.concatenate([[S], tags])[:-1]
     before[first] = S
@@ -146,14 +146,14 @@ def by_sentence(values: Floats, bounds: Ints) -> Floats:
 
 
 def tokens_of(bounds: Ints, sentences: Ints) -> tuple[Ints, Ints]:
-    """Return the tokens of some sentences, end to end, and the offsets at which the sentences begin among them."""
+    """Return (the tokens of some sentences end to end, the bounds of these sentences among them, from 0)."""
     lengths = np.diff(bounds)[sentences]
     inner = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return np.repeat(bounds[sentences] - inner[:-1], lengths) + np.arange(inner[-1]), inner
 
 
 def chunks(sentences: Ints, bounds: Ints, tokens: int) -> Iterator[Ints]:
-    """Yield consecutive sentences in groups of at most `tokens` tokens, or of one longer sentence."""
+    """Yield the sentences, in order, in groups of at most `tokens` tokens, or of one longer sentence."""
     before, begin = np.concatenate([[0], np.cumsum(np.diff(bounds)[sentences])]), 0
     while begin < len(sentences):
         end = max(int(np.searchsorted(before, before[begin] + tokens, side="right")) - 1, begin + 1)
@@ -162,5 +162,5 @@ def chunks(sentences: Ints, bounds: Ints, tokens: int) -> Iterator[Ints]:
 
 
 def tokens_per_chunk(S: int) -> int:
-    """Return how many tokens' tag pairs (S, S) may be in memory at once, at least 1."""
+    """Return for how many tokens tag pairs (S, S) may be in memory at once, at least 1."""
     return max(PAIR_CELLS // S**2, 1)

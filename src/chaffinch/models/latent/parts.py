@@ -32,11 +32,11 @@ class LatentModel(Protocol):
         """Return the tags and states."""
 
     def reading(self, docs: Sequence[Document]) -> LatentReader:
-        """Return a reader of the documents."""
+        """Return a reader of the documents' lattices."""
 
 
 def state_names(labels: Labels) -> tuple[str, ...]:
-    """Return the name of each state, LABEL/NUMBER, numbered from 1 among the states of its label.
+    """Return each state's name, LABEL/NUMBER, numbered from 1 among the states of its label (all its tags).
 
     >>> state_names(Labels(("PER",), "IOB2", subs=(1, 2, 2)))
     ('O/1', 'PER/1', 'PER/2', 'PER/3', 'PER/4')
@@ -50,7 +50,7 @@ def state_names(labels: Labels) -> tuple[str, ...]:
 
 
 def tag_name(labels: Labels, tag: int) -> str:
-    """Return the name of a tag; where a label has one tag, the label's name."""
+    """Return the name of tag number `tag`; in the scheme "runs", where a label has one tag, the label's name."""
     name = labels.tags[tag]
     return name[2:] if labels.scheme == "runs" and tag else name
 
@@ -89,13 +89,13 @@ def parts(
 
 
 def _numbers(names: Sequence[str], label: str) -> list[str]:
-    """Return for each state its number as text if it is the label's, else ""."""
+    """Return for each state name LABEL/NUMBER its number as text if it is of this label, else ""."""
     split = [name.rpartition("/") for name in names]
     return [number if owner == label else "" for owner, _, number in split]
 
 
 def _parts_of(doc: Document, span: Span, states: Ints, numbers: Sequence[str], source: str) -> list[Span]:
-    """Return a span's runs of tokens in one state as spans LABEL/NUMBER, not beyond the span's edges."""
+    """Return a span's runs of tokens in one state as spans LABEL/NUMBER, inside the span; others are left out."""
     begin = int(np.searchsorted(doc.tokens[:, 1], span.start, side="right"))
     end = int(np.searchsorted(doc.tokens[:, 0], span.end, side="left"))
     out = []

@@ -21,7 +21,7 @@ BEFORE, AFTER = 3, 2  # tokens of a path on either side of its span
 def compare_readings(
     lattice: Lattice, labels: Labels, with_span: Bools, without: Sequence[Bools]
 ) -> tuple[Ints, Ints, float, float]:
-    """Return best paths with and without a span, the span's chance, and the ratio of their tags; or DataError."""
+    """Return (best path with a span, without; the span's chance; ratio of the paths' tags); DataError without both."""
     chosen = best_path(lattice, with_span)
     others = [found for allowed in without if (found := best_path(lattice, allowed)) is not None]
     if chosen is None or not others:
@@ -33,7 +33,7 @@ def compare_readings(
 
 
 def span_masks(labels: Labels, label: int, first: int, end: int, T: int) -> tuple[Bools, list[Bools]]:
-    """Return (T, Z) states allowed in readings with the span, and masks that together allow those without it.
+    """Return (states allowed (T, Z) with the span; masks that together allow the readings without it).
 
     A reading has the span if the span's tokens have its tags and the span does not continue.
     """
@@ -53,5 +53,5 @@ def span_masks(labels: Labels, label: int, first: int, end: int, T: int) -> tupl
 
 
 def _log_chance(lattice: Lattice, labels: Labels, path: Ints) -> float:
-    """Return the log weight of the tags of a path, their sub-tags summed out."""
+    """Return the log weight of a path's tags, all states with these tags summed."""
     return log_partition(lattice.clamp(labels.tag_of[None, :] == labels.tag_of[path][:, None]))

@@ -25,7 +25,7 @@ class Decode(Protocol):
     """A function that finds the tags of a batch's tokens; `known` is the batch's tag posterior, if already computed."""
 
     def __call__(self, batch: Batch, known: TagPosterior | None = None, /) -> Ints:
-        """Return the tags of a batch's tokens; `known` saves computing the posterior."""
+        """Return the tags (N,) of a batch's tokens; `known` saves computing the posterior."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -44,11 +44,11 @@ class LatentReader:
         return Labels(self.labels.names, self.labels.scheme)
 
     def runs(self) -> list[list[Run]]:
-        """Decode all batches, and return each document's labelled runs of tokens."""
+        """Return each document's labelled runs of tokens, decoded; the batches may be used up."""
         return runs_by_document(self.seen, self.plain, self._spread([self.decode(batch) for batch in self.batches]))
 
     def runs_with_chances(self) -> tuple[list[list[Run]], list[Floats]]:
-        """Return the runs of every document, and the calibrated probability that each is right (n,)."""
+        """Return the runs of every document, and (n,) the calibrated probabilities that they are right."""
         tags, chances = [], [np.zeros(0)]
         for batch in self.batches:
             tags.append(self.decode(batch))
@@ -75,7 +75,7 @@ class LatentReader:
         return runs_by_document(self.seen, self.plain, self._spread(tags)), self._by_document(rows, count)
 
     def _by_document(self, parts: Sequence[Floats], count: int) -> list[Floats]:
-        """Return (T, count) rows of every document, from those of all batches; column 0 has 1 outside of sentences."""
+        """Return (T, count) rows of every document, from those of all batches; outside sentences column 0 is 1."""
         out, first = np.zeros((int(self.seen.sizes.sum()), count)), 0
         out[:, 0] = 1.0
         for rows in parts:
@@ -84,7 +84,7 @@ class LatentReader:
         return np.split(out, np.cumsum(self.seen.sizes)[:-1])
 
     def alternatives(self, n: int) -> list[list[list[Run]]]:
-        """Return up to n readings, best first, each the runs by document; a sentence with fewer repeats its last."""
+        """Return up to n readings, best first, as runs by document; a sentence with fewer repeats its last."""
         paths = []
         for batch in self.batches:
             chain = project(batch, self.labels.tag_of)
@@ -110,7 +110,7 @@ class LatentReader:
         return self._spread(paths).astype(np.int64)
 
     def _spread(self, values: Sequence[Ints]) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
-        """Return (N,) the values of all batches' tokens at their positions among pads, which get 0."""
+        """Return (N,) the values of all batches' tokens, in order, at their positions; 0 at pads."""
         out = np.zeros(len(self.seen.types), np.int32)
         out[self.seen.places] = np.concatenate([np.zeros(0, np.int64), *values])
         return out

@@ -13,9 +13,9 @@ from chaffinch.models.core.labels import Labels
 
 
 def run_chances(batch: Batch, labels: Labels, tags: Ints, starts: Ints, ends: Ints) -> Floats:
-    """Return (n,) the exact probability that a run's tokens have these tags (N,) and the span does not continue.
+    """Return (n,) each run's exact probability that its tokens have these tags (N,) and the span ends there.
 
-    Where spans are runs of one tag, it must not begin earlier either.
+    The runs are tokens starts to ends. Where spans are runs of one tag, a span must not begin earlier either.
     """
     if not len(starts):
         return np.zeros(0)
@@ -44,7 +44,7 @@ def run_chances(batch: Batch, labels: Labels, tags: Ints, starts: Ints, ends: In
 
 
 def _inner(labels: Labels, tag: int) -> int:
-    """Return the number of the I- tag that continues a span of this tag; -1 for O."""
+    """Return the number of the I- tag that continues a span of this tag; -1 for O, which nothing continues."""
     name = labels.tags[tag]
     if name == "O":
         return -1
@@ -52,7 +52,7 @@ def _inner(labels: Labels, tag: int) -> int:
 
 
 def hold_out(batch: Batch, labels: Labels, gold: Ints, found: Ints) -> HeldOut:
-    """Return sentences that a chain did not learn from, ready to be calibrated on; gold and found are tags (N,)."""
+    """Return held-out sentences' best scale and a judge of their `found` spans; gold and found are tags (N,)."""
     states = [np.flatnonzero(labels.tag_of == tag) for tag in range(len(labels.tags))]
     active = Active.of(states, gold)
     emit = batch.emit[np.repeat(np.arange(len(gold)), active.widths), active.cells]
@@ -64,7 +64,7 @@ def hold_out(batch: Batch, labels: Labels, gold: Ints, found: Ints) -> HeldOut:
     hits = np.array(same, np.float64)
 
     def judge(scale: float) -> tuple[Floats, Floats]:
-        """Return the chances of the predicted spans with scores scaled, and whether each is right."""
+        """Return (n,) the chances of the predicted spans with scores scaled, and whether each is right."""
         return run_chances(scale_batch(batch, scale), labels, found, starts, ends), hits
 
     return HeldOut(best_scale(batch, lambda scale: float(log_partition(scale_batch(clamped, scale)).sum())), judge)
@@ -76,7 +76,7 @@ def calibrate(batch: Batch, labels: Labels, gold: Ints, found: Ints) -> Calibrat
 
 
 def runs_inside(plain: Labels, tags: Ints, bounds: Ints) -> tuple[Ints, Ints]:
-    """Return the first tokens and ends of all runs of tags (N,); no run crosses a sentence's edge."""
+    """Return (first tokens, ends) of all runs of tags (N,); no run crosses a sentence's edge (`bounds`)."""
     position = np.arange(len(tags)) + np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     padded = np.zeros(len(tags) + len(bounds), np.int32)
     padded[position] = tags

@@ -33,7 +33,7 @@ class PhraseTables(NamedTuple):
         return cls(np.zeros((K + 1, K + 1)), inner, tuple(np.zeros((C, K * J)) for C in sizes))
 
     def rows(self) -> list[tuple[Floats, int]]:
-        """Return every table with the axis along which its probabilities sum to 1."""
+        """Return (table, axis along which its probabilities sum to 1) of every table that is in use."""
         return [
             (self.moves, 1),
             *([(self.inner, 2)] if self.inner.size else []),
@@ -42,13 +42,13 @@ class PhraseTables(NamedTuple):
 
     @classmethod
     def of_rows(cls, like: PhraseTables, arrays: list[Floats]) -> PhraseTables:
-        """Return tables like `like` made of arrays in the order of `rows`."""
+        """Return tables in the form of `like`, made of arrays in the order of `rows`."""
         if like.inner.size:
             return cls(arrays[0], arrays[1], tuple(arrays[2:]))
         return cls(arrays[0], like.inner, tuple(arrays[1:]))
 
     def plus(self, other: PhraseTables, weight: float = 1.0) -> PhraseTables:
-        """Return the sum of these tables and `weight` times others."""
+        """Return tables: the sum of these and `weight` times the others."""
         pairs = zip(self.rows(), other.rows(), strict=True)
         return PhraseTables.of_rows(self, [table + weight * more for (table, _), (more, _) in pairs])
 
@@ -62,7 +62,7 @@ class Expanded(NamedTuple):
 
 
 def expand(tables: PhraseTables) -> Expanded:
-    """Return log start, moves and end of the chain over words, whose states are (first or not, state, inner state)."""
+    """Return log start, moves and end of the chain over words, with states (first in segment or not, state, inner)."""
     K = len(tables.moves) - 1
     inner = tables.inner if tables.inner.size else np.zeros((K, 2, 2))
     J = inner.shape[1] - 1
@@ -90,7 +90,7 @@ def batch_of(tables: PhraseTables, text: Text, active: Active, moves: Expanded |
 
 
 def _local(table: Floats, ids: Ints) -> tuple[Floats, Ints]:
-    """Return the table's rows that these symbols need (zeros for symbol C, none), and the row index of each symbol."""
+    """Return (the table's rows that these symbols need, 0 for symbol C (none); the row index of each symbol)."""
     C = len(table)
     if len(ids) < C:
         used, local = np.unique(ids, return_inverse=True)
@@ -104,7 +104,7 @@ def _local(table: Floats, ids: Ints) -> tuple[Floats, Ints]:
 def expected_counts(
     tables: PhraseTables, text: Text, active: Active, moves: Expanded | None = None
 ) -> tuple[Floats, PhraseTables]:
-    """Return the log-likelihoods of sentences (B,), and the expected number of uses of each probability."""
+    """Return (log-likelihoods of sentences (B,), expected uses of each probability); InfeasibleError if no path."""
     batch = batch_of(tables, text, active, moves)
     post = forward_backward(batch)
     edges = _edges(batch, active, post.states)
@@ -118,7 +118,7 @@ def expected_counts(
 
 
 def _edges(batch: Batch, active: Active, states: Floats) -> tuple[Floats, Floats]:
-    """Return (Z,) how often each expanded state begins a sentence, and (Z,) how often it ends one."""
+    """Return ((Z,) how often each expanded state begins a sentence, (Z,) how often it ends one), expected."""
     filled = np.diff(batch.bounds) > 0
     out = []
     for words in (batch.bounds[:-1][filled], batch.bounds[1:][filled] - 1):
@@ -129,7 +129,7 @@ def _edges(batch: Batch, active: Active, states: Floats) -> tuple[Floats, Floats
 
 
 def _fold_counts(tables: PhraseTables, pairs: Floats, start: Floats, end: Floats) -> tuple[Floats, Floats]:
-    """Return counts of moves (K+1, K+1) and of inner moves, folded from those of the expanded states."""
+    """Return (counts of moves (K+1, K+1), of inner moves), from expanded states' counts of pairs, starts and ends."""
     K = len(tables.moves) - 1
     J = tables.inner.shape[1] - 1 if tables.inner.size else 1
     half = K * J
@@ -147,7 +147,7 @@ def _fold_counts(tables: PhraseTables, pairs: Floats, start: Floats, end: Floats
 
 
 def select_sentences(text: Text, allowed: Allowed, sentences: Ints) -> tuple[Text, Active]:
-    """Return these sentences, and the states that each of their words may be in."""
+    """Return (the text of these sentences, the states that each of their words may be in)."""
     if len(sentences) == len(text.bounds) - 1 and (np.diff(sentences) == 1).all():
         return text, allowed.active
     lengths = np.diff(text.bounds)[sentences]

@@ -15,7 +15,7 @@ from chaffinch.models.phrasehmm.segments import Representation
 
 
 def folds(groups: Sequence[str], count: int, seed: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield (numbers to learn from, numbers to read) of up to `count` folds; whole groups, none in both."""
+    """Yield (numbers to learn from, numbers to read) for up to `count` folds; a group is never in both."""
     names = sorted(set(groups))
     fold_of = {
         names[n]: rank % count for rank, n in enumerate(np.random.default_rng(seed).permutation(len(names)).tolist())
@@ -28,7 +28,7 @@ def folds(groups: Sequence[str], count: int, seed: int) -> Iterator[tuple[list[i
 def cross_validate(
     sentences: Sequence[Sentence], domains: Sequence[str], config: PhraseHMM, *, groups: Sequence[str], count: int = 5
 ) -> list[PhraseReading]:
-    """Return the reading of each sentence by a model that learnt from other groups."""
+    """Return each sentence's reading, in order, by a model that learnt from other groups; DataError if it cannot."""
     out: dict[int, PhraseReading] = {}
     for learn, held_out in folds(groups, count, config.seed):
         model = fit([sentences[n] for n in learn], domains, config, groups=[groups[n] for n in learn])
@@ -47,7 +47,7 @@ def choose(
     candidates: Mapping[Representation, Sequence[Sentence]], domains: Sequence[str], config: PhraseHMM, *,
     groups: Sequence[str], count: int = 3,
 ) -> Choice:  # fmt: skip
-    """Return the representation with the best cross-validated F1 of arguments, and all scores; ties: the earlier."""
+    """Return the representation of best cross-validated F1 of arguments, the earlier of equals, and all scores."""
     scores: dict[Representation, float] = {}
     for name, sentences in candidates.items():
         readings = cross_validate(sentences, domains, replace(config, representation=name), groups=groups, count=count)
@@ -56,7 +56,7 @@ def choose(
 
 
 def argument_f1(sentences: Sequence[Sentence], readings: Sequence[PhraseReading]) -> float:
-    """Return the F1 of labelled runs of segments, exactly matched; readings without a relation have none.
+    """Return F1 of labelled runs of segments, exactly matched; readings without a relation find none; 0 without runs.
 
     >>> from chaffinch.models.phrasehmm.choice import _runs
     >>> sorted(_runs([0, 1, 1, 0, 2]))

@@ -21,7 +21,7 @@ PARTS = 3  # folds, so that the chunker learns from predicted parts of speech; m
 
 
 def fit(documents: Sequence[Document], *, corpus: str = "", notes: str = "") -> Tagger:
-    """Train a tagger of parts of speech, then of chunks that reads held-out parts of speech; return it.
+    """Return a tagger of chunks, which first tags parts of speech; both are learnt from the layers "pos" and "chunks".
 
     Chunks are learnt with predicted parts of speech of unseen text as features: the documents are read
     in `PARTS` parts, each by a tagger trained on the others.

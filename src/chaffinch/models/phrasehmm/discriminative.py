@@ -40,19 +40,22 @@ class Pairs(NamedTuple):
 
     @classmethod
     def of(cls, states: States, text: Text) -> Pairs:
-        """Return the pairs of a text; correct paths have its labels, and may use either sub-model if it has none."""
+        """Return a text's sentences with correct paths, which have its labels, and all paths, by these states.
+
+        Where a sentence has no label, a correct path may use either sub-model.
+        """
         right = states_with_labels(states, text)
         return cls(text, right, free(states, text), np.flatnonzero(right.possible & (np.diff(text.bounds) > 0)))
 
     def difference(self, tables: PhraseTables, sentences: Ints) -> tuple[float, PhraseTables]:
-        """Return log P(labels | words) of some sentences, and correct minus all expected uses of each probability."""
+        """Return (log P(labels | words) of these sentences, expected uses on correct less on all paths)."""
         moves = expand(tables)
         good, used = expected_counts(tables, *select_sentences(self.text, self.right, sentences), moves)
         every, needed = expected_counts(tables, *select_sentences(self.text, self.every, sentences), moves)
         return float((good - every).sum()), used.plus(needed, -1.0)
 
     def log_conditional(self, tables: PhraseTables) -> float:
-        """Return log P(labels | words) of all sentences that have a correct path."""
+        """Return the sum of log P(labels | words) over the sentences that have a correct path."""
         moves, sides = expand(tables), (self.right, self.every)
         lattices = (batch_of(tables, *select_sentences(self.text, side, self.usable), moves) for side in sides)
         good, every = (float(log_partition(lattice).sum()) for lattice in lattices)
@@ -74,12 +77,15 @@ def step(tables: PhraseTables, difference: PhraseTables, config: PhraseHMM) -> P
 
 
 def log_odds_gradient(chances: Floats, gap: Floats, axis: int) -> Floats:
-    """Return the gradient of log P(labels | words) by log-odds: (m_j - n_j) - theta_j sum of m - n of the group."""
+    """Return the gradient of log P(labels | words) by log-odds, from that by counts (`gap`), along an axis.
+
+    It is (m_j - n_j) - theta_j times the sum of m - n over the axis.
+    """
     return np.asarray(gap - chances * gap.sum(axis=axis, keepdims=True))
 
 
 def krogh(tables: PhraseTables, pairs: Pairs, config: PhraseHMM) -> Iterator[PhraseTables]:
-    """Yield the tables after each epoch of gradient steps on shuffled batches."""
+    """Yield the tables after each epoch of gradient steps on shuffled batches, `epochs` times."""
     rng = np.random.default_rng(config.seed)
     for _ in range(config.epochs):
         order = rng.permutation(pairs.usable)
@@ -128,5 +134,5 @@ def lbfgs(tables: PhraseTables, pairs: Pairs, config: PhraseHMM) -> list[PhraseT
 
 
 def train(tables: PhraseTables, pairs: Pairs, config: PhraseHMM) -> Iterator[PhraseTables]:
-    """Yield the tables after each epoch of the trainer in the settings."""
+    """Yield the tables after each epoch of the trainer in the settings: krogh or lbfgs."""
     yield from krogh(tables, pairs, config) if config.trainer == "krogh" else lbfgs(tables, pairs, config)

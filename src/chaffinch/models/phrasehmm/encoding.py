@@ -42,7 +42,7 @@ class Sentence(NamedTuple):
 
     @property
     def positive(self) -> bool:
-        """Tell whether any segment has a label."""
+        """Tell whether any segment has a label, so that the sentence states the relation."""
         return any(self.labels)
 
     def __repr__(self) -> str:
@@ -94,7 +94,7 @@ class Symbols(NamedTuple):
         return tuple(map(len, self.names))
 
     def read(self, sentences: Sequence[Sentence]) -> tuple[Ints, ...]:
-        """Return, for each block, the symbols of all words (N,); C, no symbol, where the block does not apply."""
+        """Return, by block, all words' symbols (N,), 0 if unknown; C, no symbol, where the block does not apply."""
         readers = {"word": _words, "before": _previous_words, "after": _next_words, "tag": _tags, "length": _lengths}
         out = []
         for kind, names in zip(self.kinds, self.names, strict=True):
@@ -105,7 +105,7 @@ class Symbols(NamedTuple):
 
 
 def _words(sentence: Sentence) -> Iterable[str]:
-    """Yield the words of all segments of a sentence."""
+    """Return the words of all segments of a sentence, one after another."""
     return chain.from_iterable(sentence.words)
 
 
@@ -120,13 +120,13 @@ def _next_words(sentence: Sentence) -> Iterable[str]:
 
 
 def _tags(sentence: Sentence) -> Iterable[str]:
-    """Yield the part-of-speech tags of all words of a sentence; "" if it has none."""
+    """Return the part-of-speech tags of all words of a sentence; "" for each if it has none."""
     tags = sentence.tags if sentence.tags is not None else [[""] * len(part) for part in sentence.words]
     return chain.from_iterable(tags)
 
 
 def _lengths(sentence: Sentence) -> Iterable[str]:
-    """Return for each word the length of its segment at the first word, "" at the others."""
+    """Return, per word of a sentence, its segment's length as text at the first word, "" at others."""
     return chain.from_iterable((str(min(len(part), LONGEST)), *[""] * (len(part) - 1)) for part in sentence.words)
 
 
@@ -147,7 +147,7 @@ class Text(NamedTuple):
         return np.asarray(np.diff(np.concatenate([[0], np.cumsum(self.labels > 0)])[self.bounds]) > 0)
 
     def choose(self, sentences: Ints) -> Text:
-        """Return some of the sentences, in that order."""
+        """Return the text of some of the sentences, by number, in that order."""
         lengths = np.diff(self.bounds)[sentences]
         bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         words = np.repeat(self.bounds[sentences] - bounds[:-1], lengths) + np.arange(bounds[-1])
@@ -163,7 +163,7 @@ class Text(NamedTuple):
 def text_of(
     sentences: Sequence[Sentence], states: States, symbols: Symbols, *, masked: bool, learning: bool = False
 ) -> Text:
-    """Return the sentences as word arrays, numbered by `states` and `symbols`; log how many types are unknown (-1).
+    """Return sentences as word arrays, numbered by `states` and `symbols`; log how many types are unknown (-1).
 
     With `masked`, entities restrict the labels that a segment may have. With `learning`, a gold label is always allowed
     and the positions of arguments are used; else neither labels nor arguments restrict the states.
@@ -202,7 +202,7 @@ def _repeat_mask(sentence: Sentence, mask: int) -> list[int]:
 
 
 def _inner(sentence: Sentence) -> Iterable[int]:
-    """Return per word 0 before, 1 inside, 2 between and 3 after a labelled segment's arguments; -1 elsewhere."""
+    """Return per word 0 before, 1 in, 2 between, 3 after a labelled segment's arguments; -1 where it is not known."""
     if sentence.arguments is None or not sentence.positive:
         return [-1] * sum(map(len, sentence.words))
     out: list[int] = []
@@ -224,12 +224,12 @@ class Allowed(NamedTuple):
 
 
 def free(states: States, text: Text, sub: int = ANY) -> Allowed:
-    """Return the states that may emit each word, whatever the labels, of one sub-model or of both."""
+    """Return the states that may emit each word, whatever the labels, of one sub-model or ANY; and what is possible."""
     return _list_states(states, text, text.entities, lambda kind, mask, model: states.readers(model, kind, mask), sub)
 
 
 def states_with_labels(states: States, text: Text, sub: int = ANY, *, lenient: bool = False) -> Allowed:
-    """Return the states that agree with the text's labels, and possible sentences; `lenient`: near ones if none."""
+    """Return each word's states that agree with the text's labels, and possible sentences; `lenient`: near ones too."""
     return _list_states(
         states, text, text.labels, lambda kind, label, model: states.emitters(model, kind, label, lenient=lenient), sub
     )
@@ -244,7 +244,7 @@ def states_to_count(states: States, text: Text) -> Allowed:
 def _list_states(
     states: States, text: Text, demand: Ints, emitters: Callable[[int, int, int], Bools], sub: Ints | int
 ) -> Allowed:
-    """Return the states each word may be in, and which sentences have a path; one list per kind of demand."""
+    """Return the states each word may be in, by segment type and `demand`, and which sentences have a path."""
     B = len(text.bounds) - 1
     subs = np.repeat(np.broadcast_to(np.asarray(sub), (B,)), np.diff(text.bounds))
     inner = text.inner if states.unlabelled_inner and demand is text.labels else np.full(len(demand), -1)
@@ -265,7 +265,7 @@ def _list_states(
 
 
 def _possible(text: Text, zones: Ints, which: Ints) -> Bools:
-    """Return (B,) whether each sentence has a path through its words' zones, given the zones of each list."""
+    """Return (B,) whether each sentence has a path through its words' zones; `zones` are bit masks of lists."""
     out = np.ones(len(text.bounds) - 1, np.bool_)
     for free_of_order in ((1 << OTHER) | (1 << LABELLED), 1 << NONE):
         if ((zones & free_of_order) > 0).all():

@@ -33,7 +33,7 @@ class PhraseEstimate(NamedTuple):
 def fit_tables(
     states: States, text: Text, sizes: tuple[int, ...], config: PhraseHMM, rng: np.random.Generator
 ) -> PhraseEstimate:
-    """Return smoothed tables of highest likelihood; positive sentences train the positive model, others the null."""
+    """Return smoothed tables of most likelihood; sentences with a label train the positive model, others the null."""
     allowed = states_to_count(states, text)
     text, active = select_sentences(text, allowed, np.flatnonzero(allowed.possible))
     flat = _uniform_tables(states, sizes)
@@ -54,13 +54,13 @@ def fit_tables(
 
 
 def _ambiguous(states: States, text: Text, config: PhraseHMM) -> bool:
-    """Tell whether some sentence may have more than one path."""
+    """Tell whether some sentence may have more than one path, so that EM is needed."""
     guessed = bool(states.unlabelled_inner) and bool(((text.labels > 0) & (text.inner < 0)).any())
     return config.states > 1 or states.unlabelled_inner > 1 or guessed
 
 
 def _uniform_tables(states: States, sizes: tuple[int, ...]) -> PhraseTables:
-    """Return log tables with equal probabilities for all that is allowed."""
+    """Return log tables with equal probabilities for all that is allowed; DataError if no move is."""
     zero = PhraseTables.zeros(states, sizes)
     inner = log_uniform(states.inner_moves()) if states.unlabelled_inner else zero.inner
     return PhraseTables(
@@ -69,13 +69,13 @@ def _uniform_tables(states: States, sizes: tuple[int, ...]) -> PhraseTables:
 
 
 def _add_noise(tables: PhraseTables, rng: np.random.Generator) -> PhraseTables:
-    """Return the tables with random noise added to the emissions, normalised again."""
+    """Return the tables with random noise on the log emissions, normalised again."""
     noisy = (table + NOISE * rng.standard_normal(table.shape) for table in tables.emissions)
     return tables._replace(emissions=tuple(normalise(table, 0) for table in noisy))
 
 
 def estimate(counts: PhraseTables, pseudo: PhraseTables, states: States) -> PhraseTables:
-    """Return log tables of counts plus pseudo-counts, normalised; sub-models begin in proportion to their sentences."""
+    """Return log tables of counts plus `pseudo`, normalised; sub-models begin in proportion to their sentences."""
     total = counts.plus(pseudo)
     K, begins = states.size, counts.moves[-1, :-1]
     with np.errstate(divide="ignore"):
@@ -88,7 +88,7 @@ def estimate(counts: PhraseTables, pseudo: PhraseTables, states: States) -> Phra
 
 
 def pseudo_counts(counts: PhraseTables, states: States, config: PhraseHMM) -> PhraseTables:
-    """Return the pseudo-counts that the m-estimates add, in the shapes of the tables."""
+    """Return the pseudo-counts that the settings' m-estimates add, in the shapes of the tables."""
     inner = INNER_M * np.exp(log_uniform(states.inner_moves())) if states.unlabelled_inner else counts.inner
     emissions = tuple(
         config.emission_weight * len(table) * _background(table, states, config) for table in counts.emissions
@@ -97,7 +97,7 @@ def pseudo_counts(counts: PhraseTables, states: States, config: PhraseHMM) -> Ph
 
 
 def _move_pseudo_counts(moves: Floats, states: States, config: PhraseHMM) -> Floats:
-    """Return m times the relative frequency of each state, or the end, among those that may follow (K+1, K+1)."""
+    """Return (K+1, K+1) m times each state's (or the end's) share of moves, among those that may follow."""
     K, allowed = states.size, states.moves()
     out = np.zeros((K + 1, K + 1))
     for sub in (0, 1):

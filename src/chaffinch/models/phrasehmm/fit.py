@@ -36,7 +36,7 @@ def fit(
     sentences: Sequence[Sentence], domains: Sequence[str], config: PhraseHMM | None = None, *,
     groups: Sequence[str] | None = None,
 ) -> Model:  # fmt: skip
-    """Learn a phrase HMM from sentences, positive if a segment has a label; DataError unless both kinds occur.
+    """Return a phrase HMM learnt from sentences, positive if a segment has a label; DataError unless both kinds occur.
 
     `groups` names the document or patient of each sentence: whole groups are held out. Domain a of
     `domains` has the label `1 << a`.
@@ -65,7 +65,7 @@ def fit(
 
 
 def _select_training(sentences: Sequence[Sentence], config: PhraseHMM) -> Ints:
-    """Return the numbers of sentences to learn from; `balance` limits negative ones; DataError without either class."""
+    """Return the numbers of sentences to learn from; `balance` limits negative ones; DataError without one class."""
     positive = np.array([sentence.positive for sentence in sentences], np.bool_)
     filled = np.array([len(sentence.types) > 0 for sentence in sentences], np.bool_)
     good, bad = np.flatnonzero(positive & filled), np.flatnonzero(~positive & filled)
@@ -83,7 +83,7 @@ def _has_both_classes(sentences: Sequence[Sentence]) -> bool:
 
 
 def _layout(sentences: Sequence[Sentence], domains: tuple[str, ...], config: PhraseHMM) -> States:
-    """Return the states of all (sub-model, type, label, zone) that the sentences show, each `states` times."""
+    """Return the states for all (sub-model, type, label, zone) that the sentences show, each `states` times."""
     seen: set[tuple[int, str, int, int]] = set()
     for sentence in sentences:
         if not sentence.positive:
@@ -103,7 +103,7 @@ def _fit_by_counting(sentences: Sequence[Sentence], domains: tuple[str, ...], co
 
 
 def _tune(sentences: Sequence[Sentence], keys: Sequence[str], domains: tuple[str, ...], config: PhraseHMM) -> PhraseHMM:
-    """Return the settings with the two m-weights that give held-out labels the highest probability, tried in turn.
+    """Return the settings with those two m-weights that give held-out labels the most probability, tried in turn.
 
     The joint likelihood of words and labels is not used: it favours states that know the words of their type well and
     separate positive from negative sentences badly.
@@ -111,7 +111,7 @@ def _tune(sentences: Sequence[Sentence], keys: Sequence[str], domains: tuple[str
     cuts = [split(keys, config.held_out, config.seed + n) for n in range(TUNING_SPLITS)]
 
     def score(tried: PhraseHMM) -> float:
-        """Return the held-out conditional log-likelihood of settings, summed over the folds."""
+        """Return the held-out conditional log-likelihood of settings, summed over the splits."""
         total = 0.0
         for parts in cuts:
             inside, outside = ([sentences[n] for n in numbers] for numbers in parts)
@@ -133,7 +133,7 @@ def _pairs(model: Model, sentences: Sequence[Sentence]) -> Pairs:
 
 
 def _fit_fixed_epochs(sentences: Sequence[Sentence], domains: tuple[str, ...], config: PhraseHMM) -> Model:
-    """Return the model after all epochs of the trainer, judged by nothing."""
+    """Return the model after all `epochs` of the trainer; nothing is held out."""
     model = _fit_by_counting(sentences, domains, config)
     *_, tables = train(model.tables, _pairs(model, sentences), config)
     return replace(model, tables=tables, kept=config.epochs)
@@ -142,7 +142,7 @@ def _fit_fixed_epochs(sentences: Sequence[Sentence], domains: tuple[str, ...], c
 def _fit_discriminative(
     sentences: Sequence[Sentence], parts: Sequence[Sequence[Sentence]], domains: tuple[str, ...], config: PhraseHMM
 ) -> Model:
-    """Return the model after as many epochs as held-out sentences gain from, perhaps none."""
+    """Return the model of all sentences after as many epochs as held-out ones (`parts[1]`) gain from, or none."""
     begin = _fit_by_counting(parts[0], domains, config)
     judge = _pairs(begin, parts[1])
     scores = [judge.log_conditional(begin.tables)]
@@ -159,7 +159,7 @@ def _fit_discriminative(
 
 
 def split(groups: Sequence[str], share: float, seed: int) -> tuple[list[int], list[int]]:
-    """Return numbers of sentences to learn from and to hold out: whole groups, about `share` of these, at least one."""
+    """Return (numbers to learn from, to hold out): whole groups, about `share` of these, one held out at least."""
     names = sorted(set(groups))
     drawn = np.random.default_rng(seed).permutation(len(names))[: max(round(share * len(names)), 1)]
     out = {names[n] for n in drawn.tolist()}

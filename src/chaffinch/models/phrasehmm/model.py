@@ -45,7 +45,7 @@ class PhraseReading(NamedTuple):
 
     @property
     def confidence(self) -> float:
-        """Return the best path's share of the probability of all paths, in (0, 1]; 0 if there is none."""
+        """Return the best path's share of the probability of all paths, from 0 (there is none) to 1."""
         return float(np.exp(self.log_confidence))
 
 
@@ -76,7 +76,7 @@ class Model:
 
     @property
     def log_priors(self) -> Floats:
-        """Return the log-probabilities of the positive and the null model (2,)."""
+        """Return (2,) the log-probabilities of the positive and the null model; -inf for an absent one."""
         start = np.exp(self.tables.moves[-1, :-1])
         with np.errstate(divide="ignore"):
             return np.asarray(np.log([start[self.states.sub == sub].sum() for sub in (POSITIVE, NULL)]))
@@ -87,11 +87,11 @@ class Model:
         return text_of(sentences, self.states, self.symbols, masked=self.config.entities)
 
     def read(self, sentence: Sentence) -> PhraseReading:
-        """Return the reading of one sentence; its labels are ignored."""
+        """Return the reading of one sentence; its labels are ignored; DataError if its fields do not fit."""
         return self.readings([sentence])[0]
 
     def readings(self, sentences: Sequence[Sentence]) -> list[PhraseReading]:
-        """Return each sentence's reading: labels, chances and log-odds of the relation; given labels are ignored."""
+        """Return each sentence's reading: labels, chances, log-odds; given labels are ignored; DataError if unfit."""
         if not sentences:
             return []
         text = self.text(sentences)
@@ -118,7 +118,7 @@ class Model:
         chances: Floats,
         inside: tuple[tuple[bool, ...], ...],
     ) -> PhraseReading:
-        """Return one reading; extracted if all roles are labelled and, unless combined, the gap is above threshold."""
+        """Return one reading; extracted if all domains are labelled and, unless combined, the gap is large enough."""
         positive, null = known.tolist()
         gap = _gap(positive, null)
         complete = bool(labels) and int(np.bitwise_or.reduce(labels)) == self.states.all_domains
@@ -127,7 +127,7 @@ class Model:
         return PhraseReading(positive, null, labels, extracted, float(logs[0]), float(logs[1]), odds, chances, inside)
 
     def pair_score(self, sentence: Sentence, labels: Sequence[int]) -> float:
-        """Return log P(words, exactly these labels | positive model) - log P(words | null model)."""
+        """Return log P(words, these labels | positive model) - log P(words | null model); -inf without a path."""
         return float(self.pair_scores([sentence._replace(labels=tuple(labels))])[0])
 
     def pair_scores(self, sentences: Sequence[Sentence]) -> Floats:
@@ -140,7 +140,7 @@ class Model:
         return np.asarray(self._log_z(text, known) - null - self.log_priors[POSITIVE] + self.log_priors[NULL])
 
     def _log_z(self, text: Text, allowed: Allowed) -> Floats:
-        """Return log-likelihoods with the probability of the sub-model (B,); -inf without a path."""
+        """Return (B,) log-likelihoods over allowed states, sub-model's probability included; -inf without a path."""
         out = np.full(len(text.bounds) - 1, -np.inf)
         where = np.flatnonzero(allowed.possible)
         if len(where):
@@ -148,7 +148,7 @@ class Model:
         return out
 
     def _side(self, text: Text, sub: int) -> _Side:
-        """Return scores, best path and role chances of the sentences by one sub-model; -inf where it is impossible."""
+        """Return scores, best path and domain chances of the sentences by one sub-model; -inf if it is impossible."""
         B, N, D = len(text.bounds) - 1, len(text.first), len(self.domains)
         side = _Side(np.full(B, -np.inf), np.full(B, -np.inf), np.full(N, -1), np.zeros((N, D)))
         allowed = free(self.states, text, sub)
@@ -171,7 +171,7 @@ class Model:
         return side
 
     def _decide(self, text: Text, positive: _Side, null: _Side) -> tuple[Ints, Floats, Floats, Floats]:
-        """Return labels (N,), best and total scores (B,), chances (N, D); combined, null may win with no labels."""
+        """Return (labels (N,), best and total scores (B,), chances (N, D)); if combined, null may win: no labels."""
         half = self.states.size * self.states.inner
         state = np.where(positive.path < 0, 0, positive.path % half) // self.states.inner
         labels = np.where(positive.path < 0, 0, self.states.label[state])
@@ -198,7 +198,7 @@ class Model:
 
     @classmethod
     def of(cls, state: State) -> Model:
-        """Return the model of a file; raise ModelError if its parts do not fit together."""
+        """Return the model of a file's state; ModelError if its parts are missing or do not fit together."""
         arrays, strings = state.arrays, state.strings
         try:
             config = PhraseHMM(**state.config)
@@ -219,12 +219,12 @@ class Model:
 
 
 def _gap(positive: float, null: float) -> float:
-    """Return the positive model's log-likelihood minus the null model's; 0 if neither has a path."""
+    """Return the positive model's log-likelihood less the null model's, perhaps ±inf; 0 if neither has a path."""
     return float(positive - null) if max(positive, null) > -np.inf else 0.0
 
 
 def _arguments(sentence: Sentence, labels: Sequence[int], inner: Ints) -> tuple[tuple[bool, ...], ...]:
-    """Return, for each segment, which of its words are in the argument's inner state; none if unlabelled."""
+    """Return for each segment which of its words are in the argument's inner state; all False if unlabelled."""
     out, first = [], 0
     for label, part in zip(labels, sentence.words, strict=True):
         word_states = inner[first : first + len(part)]
@@ -234,7 +234,7 @@ def _arguments(sentence: Sentence, labels: Sequence[int], inner: Ints) -> tuple[
 
 
 def check_domains(domains: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the domains; raise DataError unless there are 1 to 8."""
+    """Return the names of the domains as a tuple; raise DataError unless there are 1 to 8."""
     if not 1 <= len(domains) <= 8:
         raise DataError(f"a relation has 1 to 8 domains, got {len(domains)}")
     return tuple(domains)

@@ -53,7 +53,7 @@ class Parse(NamedTuple):
 
 
 def add_parses(docs: Iterable[Document]) -> list[Document]:
-    """Return the documents with the layers "pos" and "chunks", added by the packaged tagger where one is missing."""
+    """Return documents with the layers "pos" and "chunks", by the packaged tagger where a document lacks one."""
     documents = list(docs)
     incomplete = [number for number, doc in enumerate(documents) if not {POS, CHUNKS} <= doc.layers.keys()]
     out = list(documents)
@@ -66,7 +66,7 @@ def add_parses(docs: Iterable[Document]) -> list[Document]:
 
 
 def parses(docs: Sequence[Document]) -> list[list[Parse]]:
-    """Return by document the parse (tags, chunks) of every sentence, tagged first where layers are missing."""
+    """Return, by document, the parse (tags, chunks) of every sentence; documents without layers are tagged first."""
     bare = [POS not in doc.layers and CHUNKS not in doc.layers for doc in docs]
     pairs = zip(add_parses(docs), bare, strict=True)
     return [_fast_parses(doc) if ours else _general_parses(doc) for doc, ours in pairs]
@@ -78,7 +78,7 @@ def _general_parses(doc: Document) -> list[Parse]:
 
 
 def _fast_parses(doc: Document) -> list[Parse]:
-    """Return the parses of a document tagged by the packaged tagger: whole tokens, no span crosses a sentence."""
+    """Return the parses of a document whose layers the packaged tagger made: whole tokens, by sentence."""
     if len(doc.layers[POS]) != len(doc.tokens):  # a token without a part of speech
         return _general_parses(doc)
     spans = [span for span in doc.layers[CHUNKS] if span.label in PHRASES]
@@ -95,19 +95,19 @@ def _fast_parses(doc: Document) -> list[Parse]:
 
 
 def parse(doc: Document, first: int, end: int) -> Parse:
-    """Return the parse of a sentence's tokens `first` to `end`, from the layers of the document."""
+    """Return the parse of a sentence's tokens `first` to `end`, from the layers; DataError if one is missing."""
     tokens: list[list[int]] = doc.tokens[first:end].tolist()
     return Parse(_tags(tokens, doc.layer(POS)), _phrases(tokens, doc.layer(CHUNKS)))
 
 
 @cache
 def _parser() -> Tagger:
-    """Load the packaged parser, cached."""
+    """Return the packaged parser, loaded once."""
     return load(PARSER)
 
 
 def segments(doc: Document, first: int, end: int, representation: Representation) -> list[Segment]:
-    """Return the segments of tokens [first, end), numbered as in the document; each token is in exactly one.
+    """Return the segments of tokens [first, end), numbered as in the document; ConfigError, DataError without layers.
 
     "phrase": the chunks, and every word outside them by itself with the class of its part of speech; "pos": every
     word with its part of speech; "token": every word, all of one type. A chunk over the sentence's end is cut there.
@@ -125,7 +125,7 @@ def segments(doc: Document, first: int, end: int, representation: Representation
 
 
 def cut(parse: Parse, size: int, representation: Representation) -> list[Segment]:
-    """Cut a sentence of `size` tokens into segments; token numbers start at 0 at its first token."""
+    """Return a sentence of `size` tokens in segments, numbered from 0 at its first token, as `representation` says."""
     if representation == "token":
         return [Segment(WORD, t, t + 1) for t in range(size)]
     if representation == "pos":
@@ -151,7 +151,7 @@ def _tags(tokens: list[list[int]], layer: Sequence[Span]) -> list[str]:
 
 
 def _phrases(tokens: list[list[int]], layer: Sequence[Span]) -> list[Segment]:
-    """Return the chunks of known types as token ranges in the sentence; the earlier keeps a shared token."""
+    """Return chunks of known types as segments numbered in the sentence; the earlier keeps a shared token."""
     if not tokens:
         return []
     starts, ends = [start for start, _ in tokens], [end for _, end in tokens]

@@ -48,7 +48,7 @@ class Platt(NamedTuple):
 
 
 def calibrate(readings: Sequence[PhraseReading], right: Sequence[bool]) -> Platt:
-    """Fit the calibration to readings that were right or wrong; DataError without readings or if counts differ."""
+    """Return Platt's calibration fitted to readings, right or wrong; DataError without any, or for unequal counts."""
     if not readings or len(readings) != len(right):
         raise DataError(f"{len(readings)} readings and {len(right)} answers; give one answer for each, at least one")
     figures = _figures(readings)
@@ -70,6 +70,6 @@ def calibrate(readings: Sequence[PhraseReading], right: Sequence[bool]) -> Platt
 
 
 def _figures(readings: Sequence[PhraseReading]) -> Floats:
-    """Return (B, 3) the three figures of each reading that the calibration weighs."""
+    """Return (B, 3) label posterior, odds and log of the length of each reading, clipped, for the calibration."""
     rows = [(reading.log_label_posterior, reading.odds, np.log1p(len(reading.labels))) for reading in readings]
     return np.asarray(np.clip(np.array(rows, float).reshape(-1, 3), LOWEST, HIGHEST))

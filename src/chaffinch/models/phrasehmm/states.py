@@ -51,7 +51,7 @@ class States:
     def of(
         cls, seen: Iterable[tuple[int, str, int, int]], domains: tuple[str, ...], copies: int, unlabelled_inner: int = 0
     ) -> States:
-        """Return the states of the combinations (sub-model, type, label, zone) seen, each `copies` times."""
+        """Return the states of the combinations (sub-model, type, label, zone) seen, each `copies` times, sorted."""
         rows = sorted(set(seen))
         types = tuple(sorted({kind for _, kind, _, _ in rows}))
         number = {kind: n for n, kind in enumerate(types)}
@@ -66,12 +66,12 @@ class States:
 
     @property
     def inner(self) -> int:
-        """Return J, the number of inner states."""
+        """Return J, the number of inner states of a state; 1 without hierarchy."""
         return max(INNER, self.unlabelled_inner) if self.unlabelled_inner else 1
 
     @property
     def all_domains(self) -> int:
-        """Return the mask of all domains."""
+        """Return the bit mask of all domains."""
         return (1 << len(self.domains)) - 1
 
     def moves(self) -> Bools:
@@ -92,7 +92,7 @@ class States:
         return out
 
     def emitters(self, sub: int, kind: int, label: int, *, lenient: bool = False) -> Bools:
-        """Return the states with that label that may emit a segment of type number `kind` (K,); -1 is an unknown type.
+        """Return (K,) which states of sub-model `sub` (or ANY) and label may emit segments of type `kind`, -1 unknown.
 
         A zone in which no unlabelled state has the type lets all its unlabelled states emit it. `lenient` does the same
         for labelled states, and for a label without any state takes those that share a domain with it.
@@ -106,13 +106,13 @@ class States:
         return np.asarray(out | (pool & ~np.isin(self.zone, self.zone[out])))
 
     def readers(self, sub: int, kind: int, entities: int) -> Bools:
-        """Return (K,) which states may emit a segment of that type in which entities of those domains occur."""
+        """Return (K,) which states may emit a segment of type `kind` whose entities are of those domains (a mask)."""
         out = self.emitters(sub, kind, 0)
         fits = (self.label > 0) & ((self.label & ~entities) == 0) & (self.type == kind)
         return np.asarray(out | (fits & ((self.sub == sub) | (sub == ANY))))
 
     def cells(self, states: Bools, *, first: bool, inner: int = -1) -> Ints:
-        """Return numbers of the expanded states allowed to the states, as first words or not; `inner` >= 0 fixes one.
+        """Return the expanded states of these states, at segments' first words or not; `inner` fixes labelled ones.
 
         Inner state j of state q is q J + j, plus K J where the word is not the first of its segment.
         `inner` is the one inner state that labelled states may take, -1 for all.
@@ -136,7 +136,7 @@ class States:
 
 
 def zones_of(labels: Ints, *, zones: bool) -> Ints:
-    """Return the zone of each segment of a positive sentence; without `zones` only OTHER and LABELLED."""
+    """Return the zone of each segment of a positive sentence; without `zones`, LABELLED, else OTHER."""
     out = np.full(len(labels), OTHER)
     where = np.flatnonzero(labels)
     if zones and len(where):
@@ -174,7 +174,7 @@ def _next(mask: int) -> int:
 
 
 def log_uniform(allowed: Bools) -> Floats:
-    """Return the logs of equal chances over what each row allows, -inf elsewhere; DataError if nothing is allowed."""
+    """Return the logs of equal chances over what each row allows, -inf elsewhere; DataError if no row allows any."""
     counts = np.count_nonzero(allowed, axis=-1, keepdims=True)
     if (counts == 0).all():
         raise DataError("no move is possible at all; give sentences with at least one segment")

@@ -22,7 +22,7 @@ _FOURTH = dict.fromkeys(
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """Return the stem of a lower-case word; a word of one or two letters, or not only of a to z, is unchanged.
+    """Return the Porter stem of a lower-case word; one of up to two letters, or not only of a to z, is unchanged.
 
     >>> [stem(word) for word in ("localizes", "localization", "bindings", "associated", "happy")]
     ['local', 'local', 'bind', 'associ', 'happi']
@@ -49,27 +49,27 @@ def _shape(word: str) -> str:
 
 
 def _measure(word: str) -> int:
-    """Return Porter's m: how often vowels are followed by consonants."""
+    """Return Porter's m: how many times a run of vowels is followed by consonants."""
     return len(re.findall("v+c+", _shape(word)))
 
 
 def _has_vowel(word: str) -> bool:
-    """Tell whether a word has a vowel, in the sense of Porter's stemmer."""
+    """Tell whether a word has a vowel, as Porter's stemmer counts them (y after a consonant)."""
     return "v" in _shape(word)
 
 
 def _ends_in_double(word: str) -> bool:
-    """Tell whether a word ends in a double consonant, in the sense of Porter's stemmer."""
+    """Tell whether a word ends in a double consonant, as Porter's stemmer counts consonants."""
     return len(word) >= 2 and word[-1] == word[-2] and _shape(word)[-1] == "c"
 
 
 def _short(word: str) -> bool:
-    """Tell whether Porter's *o holds: consonant, vowel, consonant at the end, the last not w, x or y."""
+    """Tell whether a word ends in consonant, vowel, consonant, the last not w, x or y (Porter's *o)."""
     return _shape(word)[-3:] == "cvc" and word[-1] not in "wxy"
 
 
 def _strip_plural(word: str) -> str:
-    """Return the word after Porter's step 1a: "sses" to "ss", "ies" to "i", other "s" dropped."""
+    """Return the word after Porter's step 1a: "sses" to "ss", "ies" to "i", "ss" kept, any other final "s" dropped."""
     for suffix, ending in (("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", "")):
         if word.endswith(suffix):
             return word[: -len(suffix)] + ending
@@ -77,7 +77,7 @@ def _strip_plural(word: str) -> str:
 
 
 def _strip_past(word: str) -> str:
-    """Return the word after step 1b: "eed" to "ee" after a long stem; "ed" and "ing" after a vowel dropped."""
+    """Return the word after Porter's step 1b: "eed" to "ee" after a measure; "ed", "ing" dropped after a vowel."""
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
     for suffix in ("ed", "ing"):
@@ -96,7 +96,7 @@ def _repair_ending(word: str) -> str:
 
 
 def _replace_suffix(word: str, rules: dict[str, str], floor: int) -> str:
-    """Return the word with its longest suffix of a rule replaced, if the stem's measure is above `floor`."""
+    """Return the word, its longest suffix in `rules` replaced if the measure before it is above `floor`."""
     for length in range(min(len(word), 7), 1, -1):
         suffix = word[-length:]
         if suffix in rules:

@@ -52,7 +52,7 @@ class Lesson(NamedTuple):
 def fit(
     epochs: Epochs, labels: Sequence[str], config: Reader, *, layer: str = "gold", watcher: Watcher | None = None
 ) -> Model:
-    """Learn a reader of these labels from a layer, others as O; ModelError for an unfit encoder, DataError: no notes.
+    """Return a reader of these labels learnt from a layer, others as O; ModelError: unfit encoder, DataError: no notes.
 
     `epochs(number)` gives the documents of an epoch. The same documents, config and versions give the same model.
     """
@@ -64,7 +64,7 @@ def fit(
     rng = np.random.default_rng(config.seed)
 
     def lessons(epoch: int) -> list[list[Lesson]]:
-        """Return an epoch's windows of word pieces in shuffled batches; raise DataError if there are no notes."""
+        """Return an epoch's windows of word pieces in shuffled batches; DataError if there are no notes."""
         found = [
             lesson
             for doc in epochs(epoch)
@@ -83,7 +83,7 @@ def fit(
 
 
 def lessons_of(seen: tuple[Inputs, Ints], most: int, rng: np.random.Generator) -> Iterator[Lesson]:
-    """Yield a document's windows of random lengths up to `most` pieces, with the labels of tokens that begin there."""
+    """Yield a document's windows of random lengths up to `most` pieces, with the labels of tokens begun there."""
     inputs, labels = seen
     at, size = 0, len(inputs)
     while at < size:
@@ -105,7 +105,10 @@ def _seen(doc: Document, layer: str, number: Mapping[str, int], vocabulary: Voca
 
 
 def build(encoder: Any, config: Reader, labels: int) -> Any:
-    """Return the network to fine-tune: the encoder's chosen layers, tables of shape, gap and length, a linear layer."""
+    """Return the network to fine-tune: the encoder cut to chosen layers, new tables and head; changes the encoder.
+
+    The tables are of shape, gap and length; the head is a linear layer.
+    """
     import torch
 
     H = int(encoder.config.hidden_size)
@@ -130,7 +133,7 @@ def build(encoder: Any, config: Reader, labels: int) -> Any:
 
 
 def scores(network: Any, lessons: Sequence[Lesson], vocabulary: Vocabulary) -> Any:
-    """Return (first pieces of all windows, L) scores of labels, as a tensor with gradients."""
+    """Return (n, L) label scores of the first pieces of all windows' tokens, in order, as a tensor with gradients."""
     import torch
 
     columns, mask = _pad(lessons, vocabulary)
@@ -144,7 +147,7 @@ def scores(network: Any, lessons: Sequence[Lesson], vocabulary: Vocabulary) -> A
 
 
 def _pad(lessons: Sequence[Lesson], vocabulary: Vocabulary) -> tuple[NDArray[np.int64], Ints]:
-    """Return (4, B, n) columns of piece, shape, gap and length, padded to a multiple of `_STEP`, and (B, n) a mask."""
+    """Return ((4, B, n) pieces, shapes, gaps, lengths, padded to a multiple of `_STEP`; (B, n) mask, 1 for pieces)."""
     longest = max(lesson.size for lesson in lessons) + SPECIALS
     longest = -(-longest // _STEP) * _STEP
     columns, mask = np.zeros((4, len(lessons), longest), np.int64), np.zeros((len(lessons), longest), np.int64)
@@ -174,7 +177,7 @@ def _batches(lessons: Sequence[Lesson], pieces: int, rng: np.random.Generator) -
 def _learn(
     network: Any, lessons: Callable[[int], list[list[Lesson]]], config: Reader, vocabulary: Vocabulary, watcher: Watcher
 ) -> None:
-    """Fine-tune the network in place for all epochs; an interrupt ends it early and is noted in the watcher."""
+    """Fine-tune the network in place; an interrupt ends it and is noted in the watcher; DataError without notes."""
     import torch
 
     batches = lessons(0)
@@ -203,7 +206,7 @@ def _learn(
 
 
 def _optimiser(network: Any, config: Reader, steps: int) -> tuple[Any, Any]:
-    """Return AdamW and a rate schedule that rises, then falls linearly; new parts learn `head` times faster."""
+    """Return (AdamW, a rate schedule that rises, then falls linearly); new parts learn `head` times as fast."""
     import torch
 
     old = [weights for weights in network["encoder"].parameters() if weights.requires_grad]
@@ -224,7 +227,7 @@ def _optimiser(network: Any, config: Reader, steps: int) -> tuple[Any, Any]:
 
 
 def export(network: Any, config: Reader, vocabulary: Vocabulary) -> State:
-    """Return the weights as `forward.prepare` reads them: matrices in 8 bits, word pieces that text can reach."""
+    """Return the weights as `forward.prepare` reads them, in 8 bits, and the word pieces that text can reach."""
     encoder = network["encoder"]
     tables, kept = encoder.embeddings, [n for n, piece in enumerate(vocabulary.pieces) if is_reachable(piece)]
     positions = _array(tables.position_embeddings.weight)[: config.length + SPECIALS]
@@ -249,7 +252,7 @@ def export(network: Any, config: Reader, vocabulary: Vocabulary) -> State:
 
 
 def is_reachable(piece: str) -> bool:
-    """Return whether text can be cut into a piece; those between square brackets but the four special ones cannot.
+    """Tell whether text can be cut into a piece, or it is one of the four special ones.
 
     >>> is_reachable("[CLS]"), is_reachable("[unused7]"), is_reachable("##ing")
     (True, False, True)
@@ -266,14 +269,14 @@ def _stands_alone(sign: str) -> bool:
 
 
 def _linear(name: str, *modules: Any) -> dict[str, NDArray[Any]]:
-    """Return linear layers side by side as one: its matrix in 8 bits, scales and bias."""
+    """Return linear layers side by side as one map of arrays: 8-bit matrix, scales, bias, named after `name`."""
     whole = Quantised.of(np.concatenate([_array(module.weight).T for module in modules], axis=1), axis=0)
     bias = np.concatenate([_array(module.bias) for module in modules])
     return {name: whole.values, f"{name}_scale": whole.scales, f"{name}_bias": bias}
 
 
 def _norm(name: str, module: Any) -> dict[str, NDArray[Any]]:
-    """Return the gain and shift of a torch layer norm as arrays named after it."""
+    """Return the gain and shift of a torch layer norm as arrays named after `name`."""
     return {f"{name}_gain": _array(module.weight), f"{name}_shift": _array(module.bias)}
 
 
@@ -284,7 +287,7 @@ def _array(tensor: Any) -> NDArray[np.float32]:
 
 
 def read_vocabulary(config: Reader) -> Vocabulary:
-    """Read the word pieces of the encoder's folder; raise ModelError if there is no vocab.txt."""
+    """Return the word pieces of the encoder's folder; ModelError if there is no vocab.txt or it is unfit."""
     path = embed.find(config.folder) / "vocab.txt"
     try:
         return Vocabulary.of(path.read_text(encoding="utf-8").rstrip("\n").split("\n"))

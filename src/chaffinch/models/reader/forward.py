@@ -47,7 +47,7 @@ class Quantised:
 
     @classmethod
     def of(cls, matrix: NDArray[Any], *, axis: int) -> Quantised:
-        """Return the nearest matrix of 8-bit steps, its scales found over `axis` (0 for matrices, 1 for tables).
+        """Return the matrix rounded to 8-bit steps, with scales from the largest over `axis` (0; 1 for tables).
 
         >>> Quantised.of(np.array([[1.0, -4.0], [0.5, 2.0]]), axis=0).values.tolist()
         [[127, -127], [64, 64]]
@@ -108,7 +108,7 @@ class Layer:
     heads: int
 
     def __call__(self, x: Floats32, asked: Ints | None = None) -> Floats32:
-        """Return (n, H), or (m, H) for the pieces asked; all are attended to, and x may be overwritten."""
+        """Return (n, H), or (m, H) of the pieces `asked`, which attend to all; x may be overwritten."""
         every = to_bytes(x)
         rows, some = (x, every) if asked is None else (x[asked], to_bytes(x[asked]))
         mixed = attend(apply(some, self.query), apply(every, self.key_value), self.heads)
@@ -117,7 +117,7 @@ class Layer:
 
 
 def attend(query: Floats32, key_value: Floats32, heads: int) -> Floats32:
-    """Return (m, H) for every head, the values weighted by softmax(q k'); query (m, H), keys and values (n, 2 H)."""
+    """Return (m, H) values weighted by softmax(q k'), per head, side by side; query (m, H), key_value (n, 2 H)."""
     (m, H), n = query.shape, len(key_value)
     D = H // heads
     pairs = key_value.reshape(n, 2, heads, D)
@@ -149,7 +149,7 @@ class Network:
 
     @property
     def longest(self) -> int:
-        """Return the most pieces of a window."""
+        """Return how many pieces a window can have at most, special ones included."""
         return len(self.positions)
 
     def embed(self, window: Window) -> Floats32:
@@ -179,7 +179,7 @@ def prepare(state: State) -> Network:
 
 
 def _layer(arrays: Mapping[str, NDArray[Any]], heads: int) -> Layer:
-    """Build a transformer layer from its quantised arrays; queries are scaled by the root of the head size."""
+    """Return a transformer layer of its quantised arrays; queries are divided by the root of the head size."""
     root = np.float32(np.sqrt(len(arrays["query_bias"]) // heads))
     query = _bytes(arrays, "query", root)
     key_value, out, inner, outer = (_bytes(arrays, name) for name in ("key_value", "out", "inner", "outer"))
@@ -194,11 +194,11 @@ def _bytes(arrays: Mapping[str, NDArray[Any]], name: str, divisor: np.float32 = 
 
 
 def _linear(arrays: Mapping[str, NDArray[Any]], name: str) -> Linear:
-    """Build a linear map from the quantised weight and bias of this name."""
+    """Return the linear map, in float32, of the quantised weight and the bias of this name."""
     weight = Quantised(arrays[name], arrays[f"{name}_scale"]).matrix()
     return Linear(np.ascontiguousarray(weight), arrays[f"{name}_bias"])
 
 
 def _norm(arrays: Mapping[str, NDArray[Any]], name: str) -> Norm:
-    """Build a layer norm from the gain and shift of this name."""
+    """Return the layer norm of the gain and shift of this name."""
     return Norm(arrays[f"{name}_gain"], arrays[f"{name}_shift"])

@@ -64,7 +64,7 @@ class Inputs:
 
 
 def windows_of(pieces: int, most: int, overlap: int) -> list[PieceWindow]:
-    """Return windows of at most `most` pieces that share at least `overlap`; each piece is owned by one of them.
+    """Return windows of at most `most` pieces that share `overlap` or more; each piece is owned by one of them.
 
     Windows are of like length. A piece takes the window in which it is farther from an edge.
 
@@ -89,7 +89,7 @@ def _first_pieces(doc: Document, pieces: Pieces) -> Ints:
 
 @lru_cache(maxsize=65_536)
 def _shape(word: str) -> int:
-    """Return a word's class: small, title, capitals, initial, mixed, digits, digits with letters, or no letter."""
+    """Return the number of a word's class: small, title, capitals, initial, mixed, digits, code, or no letter."""
     if not any(map(str.isalnum, word)):
         return _OTHER
     if word.isdigit():
@@ -104,7 +104,7 @@ def _shape(word: str) -> int:
 
 
 def _gap(between: str) -> int:
-    """Return the class of the text between two words: none, a blank, blanks, a line end or several."""
+    """Return the number of the class of the text between two words: none, a blank, blanks, a line end, several."""
     if not between:
         return _NONE
     breaks = between.count("\n") or between.count("\r")

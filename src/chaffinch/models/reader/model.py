@@ -39,7 +39,7 @@ class Model:
 
     @classmethod
     def of(cls, state: State) -> Model:
-        """Return the model of a state; ModelError if its parts do not fit together."""
+        """Return the model of a state; ModelError if its parts are missing or do not fit together."""
         try:
             config = msgspec.convert(state.config, Reader)
             network, vocabulary = forward.prepare(state), Vocabulary.of(state.strings["pieces"])
@@ -64,12 +64,12 @@ class Model:
         return self.weights
 
     def posteriors(self, docs: Iterable[Document]) -> Iterator[Floats]:
-        """Yield (T, L) for every document: the chance of O and of each label; O where a token has no word piece."""
+        """Yield (T, L) for every document: chances of O and each label; O is 1 where a token has no word piece."""
         for doc in docs:
             yield self.read(doc)
 
     def read(self, doc: Document) -> Floats:
-        """Return (T, L) the chances of one document, each token from the window in which it is farther from an edge."""
+        """Return (T, L) the chances of O and each label for a document's tokens, read in overlapping windows."""
         seen = Inputs.of(doc, self.vocabulary)
         out = np.zeros((len(doc.tokens), len(self.labels)))
         out[:, 0] = 1.0
@@ -80,7 +80,7 @@ class Model:
         return out
 
     def _window(self, seen: Inputs, window: PieceWindow, asked: Ints) -> forward.Window:
-        """Return the network's input of a window, special pieces around it; `asked` are the pieces to score."""
+        """Return a window with special pieces around it, as the network's input; `asked` are the pieces to score."""
         columns = np.pad(seen.columns[:, window.first : window.end], ((0, 0), (1, 1)))
         columns[0, [0, -1]] = self.vocabulary.begin, self.vocabulary.end
         return forward.Window(columns, asked - window.first + 1)
@@ -88,7 +88,7 @@ class Model:
     def save(
         self, path: str | Path, *, corpus: str = "", documents: int = 0, patients: int = 0, notes: str = ""
     ) -> Model:
-        """Write one file, complete or not at all; return the model with the file's checksum."""
+        """Write one file at once, without `folder`; return the model with its checksum; ConfigError, ModelError."""
         told = asdict(replace(self.config, folder=None))  # a path on the trainer's computer is nobody else's business
         manifest = Manifest(KIND, told, self.names, self.config.seed, corpus, documents, patients, 1, notes=notes)
         saved = bundle.save(path, manifest, self.weights.arrays, self.weights.strings)
@@ -96,7 +96,7 @@ class Model:
 
 
 def load(path: str | Path) -> Model:
-    """Return the reader of a file; ModelError if the file holds another kind of model or is damaged."""
+    """Return the reader in a file; ModelError if the file holds another kind of model or is damaged."""
     found = bundle.load(path)
     if found.manifest.kind != KIND:
         raise ModelError(f"is a model of kind {found.manifest.kind!r}, not a reader", path=bundle.find(path))
@@ -107,7 +107,7 @@ def load(path: str | Path) -> Model:
 
 
 def softmax(scores: forward.Floats32) -> Floats:
-    """Return (m, L) the softmax of each row.
+    """Return (m, L) the softmax of each row, in float64.
 
     >>> softmax(np.zeros((1, 2), np.float32)).tolist()
     [[0.5, 0.5]]

@@ -75,7 +75,7 @@ class Vocabulary:
         return cls(tuple(pieces), numbers, numbers[UNKNOWN], numbers[BEGIN], numbers[END], numbers[PADDING])
 
     def cut(self, text: str) -> Pieces:
-        """Return the pieces of a text: number, start and end in the text, and number of the word.
+        """Return a text's word pieces: number, start and end in the text, and number of the word each is part of.
 
         >>> vocabulary = Vocabulary.of(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "dr", "pen", "##n", "."])
         >>> found = vocabulary.cut("Dr. Pénn")
@@ -92,7 +92,7 @@ class Vocabulary:
         return Pieces(*(np.ascontiguousarray(column) for column in table.T))
 
     def spell(self, letters: str) -> tuple[tuple[int, int], ...]:
-        """Return the number and the size of each piece of a folded word, longest first; one unknown if it has none."""
+        """Return (number, size) of a folded word's pieces, longest first from the left; one unknown if that fails."""
         known = self._cuts.get(letters)
         if known is None:
             known = self._spell(letters)
@@ -101,7 +101,7 @@ class Vocabulary:
         return known
 
     def _spell(self, letters: str) -> tuple[tuple[int, int], ...]:
-        """Split a word into (piece number, length), longest pieces first; one unknown piece if that fails."""
+        """Return (number, size) of a folded word's pieces, longest first; one unknown piece if that fails."""
         whole = ((self.unknown, len(letters)),)
         if len(letters) > LONGEST_WORD:
             return whole
@@ -120,7 +120,7 @@ class Vocabulary:
 
 
 def split_words(text: str) -> Iterator[Word]:
-    """Yield words with the places of their letters: runs of letters and digits; marks and ideographs alone.
+    """Yield folded words with their letters' places: runs of letters and digits; marks and ideographs alone.
 
     >>> [word.letters for word in split_words("O'Néill, 5mg")]
     ['o', "'", 'neill', ',', '5mg']
@@ -144,7 +144,7 @@ def split_words(text: str) -> Iterator[Word]:
 
 @lru_cache(maxsize=65_536)
 def fold(sign: str) -> tuple[tuple[int, str], ...]:
-    """Return what a character becomes: small letters without accents, each with its role; nothing for controls."""
+    """Return (role, small letter without accent) for all that a character becomes; () for controls."""
     if sign in "\t\n\r":
         return ((_SPACE, " "),)
     category = unicodedata.category(sign)
@@ -159,5 +159,5 @@ def fold(sign: str) -> tuple[tuple[int, str], ...]:
 
 
 def _is_punctuation(sign: str) -> bool:
-    """Return whether BERT cuts a word here: all of ASCII but letters, digits and blanks, and Unicode's punctuation."""
+    """Tell whether BERT cuts a word here: ASCII but letters and digits, and Unicode's punctuation."""
     return (sign.isascii() and not sign.isalnum()) or unicodedata.category(sign)[0] == "P"

@@ -52,11 +52,11 @@ class VoteMatrix:
 
     @property
     def labels(self) -> Labels:
-        """Return the labels in IOB2, whose tags the codes index."""
+        """Return the labels in IOB2; codes are numbers of their tags."""
         return Labels(self.names, "IOB2")
 
     def choose(self, sources: Sequence[str]) -> VoteMatrix:
-        """Return the votes of some sources, in that order; DataError for an unknown one."""
+        """Return the votes of some sources, in that order, rules kept; DataError for an unknown one."""
         missing = [name for name in sources if name not in self.sources]
         if missing:
             raise DataError(f"there is no source {missing[0]!r}; there is {', '.join(self.sources) or 'none'}")
@@ -65,7 +65,7 @@ class VoteMatrix:
         return replace(self, sources=tuple(sources), codes=np.ascontiguousarray(self.codes[:, columns]), soft=soft)
 
     def with_rules(self, rules: tuple[str, ...]) -> VoteMatrix:
-        """Return the votes with the verdicts of those linking rules only; an unknown rule has none."""
+        """Return the matrix with the verdicts of these linking rules only; an unknown rule has none."""
         links = np.zeros((len(self), len(rules)), np.int8)
         for column, name in enumerate(rules):
             if name in self.rules:
@@ -73,7 +73,7 @@ class VoteMatrix:
         return replace(self, rules=rules, links=links)
 
     def part(self, documents: Ints) -> VoteMatrix:
-        """Return the matrix of some documents, given by number, in that order."""
+        """Return the matrix of some documents, by number, in that order."""
         spans = [(int(self.documents[d]), int(self.documents[d + 1])) for d in documents]
         tokens = np.concatenate([np.arange(0), *(np.arange(a, b) for a, b in spans)]).astype(np.int64)
         ends = [self.bounds[(self.bounds > a) & (self.bounds <= b)] - a for a, b in spans]

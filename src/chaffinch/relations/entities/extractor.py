@@ -81,11 +81,11 @@ class Extractor:
         return "phrase" if self.config.representation == "auto" else self.config.representation
 
     def extract(self, doc: Document) -> tuple[Relation, ...]:
-        """Return the relations of a document whose score reaches the threshold, in order of occurrence."""
+        """Return the relations of a document whose score is at or above the threshold, by place in the text."""
         return next(self.extract_all([doc]))
 
     def extract_all(self, docs: Iterable[Document]) -> Iterator[tuple[Relation, ...]]:
-        """Yield for each document its relations whose score reaches the threshold, in order of occurrence."""
+        """Yield for each document its relations with a score at or above the threshold, by place."""
         for found in self.score_candidates(docs):
             kept = [(candidate.spans, score) for candidate, score in found if score >= self.threshold]
             yield tuple(self.schema.relation(spans, score=score, source=SOURCE) for spans, score in kept)
@@ -98,7 +98,7 @@ class Extractor:
             yield replace(doc, relations=others + found)
 
     def score_candidates(self, docs: Iterable[Document]) -> Iterator[list[tuple[Candidate, float]]]:
-        """Yield each document's (candidate, probability that the relation holds) pairs, read in batches."""
+        """Yield each document's list of (candidate, calibrated probability), read in batches."""
         number = PieceNumbers()
         batch: list[Document] = []
         for doc in docs:
@@ -119,7 +119,7 @@ class Extractor:
             start += len(item.candidates)
 
     def score_tuples(self, docs: Iterable[Document]) -> Iterator[TupleScores]:
-        """Yield for each document its candidates' probabilities, which are true, and how many tuples are stated."""
+        """Yield each document's candidates' probabilities, which are right, and how many tuples are stated."""
         documents = list(docs)
         for doc, found in zip(documents, self.score_candidates(documents), strict=True):
             stated = {self.schema.key(spans) for relation in doc.relations for spans in self.schema.tuples(relation)}
@@ -127,7 +127,7 @@ class Extractor:
             yield TupleScores(np.array([score for _, score in found]), right, len(stated))
 
     def explain(self, doc: Document, relation: Relation, *, top: int = 10) -> list[Reason]:
-        """Return the `top` features that weigh most for or against; DataError if no candidate has the arguments."""
+        """Return the `top` features by weight, for or against; DataError if no candidate has the arguments."""
         wanted = {self.schema.key(spans) for spans in self.schema.tuples(relation)}
         (item,) = read_candidates([doc], self.schema, self.config.layer, self.representation)
         for candidate, frame in zip(item.candidates, item.frames, strict=True):
@@ -140,7 +140,7 @@ class Extractor:
         return sentence_with(doc, [argument.spans[0] for argument in relation.arguments])
 
     def _reasons(self, frame: Frame) -> list[Reason]:
-        """Return each feature of a frame with value times weight (log-odds), by falling absolute contribution."""
+        """Return each known feature of a frame with its part of the log-odds, the largest in size first."""
         named = [
             (view, name) for view, names in zip(self.columns.views, self.columns.names, strict=True) for name in names
         ]

@@ -26,7 +26,7 @@ class DocumentCandidates(NamedTuple):
 def read_candidates(
     docs: Sequence[Document], schema: Schema, layer: str | None, representation: Representation
 ) -> list[DocumentCandidates]:
-    """Return the candidates of documents with their frames; sentences without a candidate are not parsed."""
+    """Return each document's candidates with their frames; sentences without a candidate are not parsed."""
     staged = [(doc, scenes(doc, schema, layer=layer)) for doc in docs]
     out = []
     reduced = [_keep_candidate_sentences(doc, staged_scenes) for doc, staged_scenes in staged]

@@ -46,7 +46,7 @@ class _Loss(NamedTuple):
 def fit(
     rows: csr_matrix, right: Bools, *, strength: float, start: LogisticWeights | None = None, tolerance: float = ENOUGH
 ) -> LogisticWeights:
-    """Return the logistic weights of least loss by Newton steps; both classes must occur, each with half the weight.
+    """Return the logistic weights of least loss by Newton steps; both classes must occur, and weigh the same.
 
     Loss: strength · Σ c_i log(1 + exp(-y_i s_i)) + ½ |w|², c_i = N / (2 N_class); the bias is not regularised.
     """
@@ -76,13 +76,13 @@ def fit(
 
 
 def _first_slope(loss: _Loss) -> float:
-    """Return the norm of the gradient where all weights are 0; 1 if it is 0."""
+    """Return the norm of the loss's gradient where all weights are 0; 1 if it is 0."""
     pull = -0.5 * loss.sign * loss.cost
     return float(np.sqrt(np.sum((loss.columns @ pull) ** 2) + pull.sum() ** 2)) or 1.0
 
 
 def _newton_step(loss: _Loss, curvature: Floats, slope: Floats, enough: float) -> Floats:
-    """Solve Hessian · step = -slope by conjugate gradients, up to a residual of norm `enough`."""
+    """Return the step that solves Hessian · step = -slope, by conjugate gradients to a residual of norm `enough`."""
     step, residual = np.zeros_like(slope), -slope
     direction, squared = residual.copy(), float(residual @ residual)
     for _ in range(CONJUGATE):
@@ -103,7 +103,7 @@ def _sigmoid(x: Floats) -> Floats:
 
 
 def folds(groups: Sequence[str], count: int, *, seed: int = 0) -> Ints:
-    """Return (N,) the fold of each row; rows of a group share a fold, and folds are about equally large.
+    """Return (N,) the fold of each row, below `count`; rows of a group share one; folds are about equally large.
 
     Groups go in the order of a hash of seed and name, each to the fold that has the fewest rows.
 
@@ -146,14 +146,15 @@ class PairCalibration:
     offset: float = 0.0
 
     def __call__(self, scores: Floats) -> Floats:
-        """Return the calibrated probabilities of scores."""
+        """Return the calibrated probabilities of log-odds."""
         return _sigmoid(self.slope * scores + self.offset)
 
 
 def calibrate(scores: Floats, right: Bools) -> PairCalibration:
-    """Fit Platt's calibration to held-out log-odds, with targets (N₊+1)/(N₊+2) and 1/(N₋+2) rather than 1 and 0.
+    """Return Platt's calibration, fitted to held-out log-odds with smoothed targets; its slope is positive.
 
-    J. Platt, Probabilistic outputs for support vector machines, 1999. The slope stays positive and keeps the order.
+    J. Platt, Probabilistic outputs for support vector machines, 1999: the targets are (N₊+1)/(N₊+2) and 1/(N₋+2) rather
+    than 1 and 0. A positive slope keeps the order.
     """
     positive = int(right.sum())
     wanted = np.where(right, (positive + 1) / (positive + 2), 1 / (len(right) - positive + 2))

@@ -53,7 +53,7 @@ class _Trial(NamedTuple):
 
 
 def train(docs: Iterable[Document], schema: Schema, config: Extraction | PhraseHMM | None = None) -> Extractor:
-    """Train an extractor between given entities; DataError if nothing can be learnt, ConfigError for another mode.
+    """Return an extractor between given entities, trained; DataError if nothing can be learnt; or ConfigError.
 
     All tuples of entities in one sentence are examples; those that the documents state are positive. From a PhraseHMM
     only the representation and the seed are used.
@@ -95,7 +95,7 @@ def _frames(found: Iterable[DocumentCandidates]) -> list[Frame]:
 
 
 def _trial(rows: Sequence[Frame], examples: _Examples, views: Sequence[str], strengths: Sequence[float]) -> _Trial:
-    """Cross-validate the views with each strength; return features and held-out log-odds of the best by AUC."""
+    """Return features and held-out log-odds under the strength of the best AUC, by cross-validation of the views."""
     columns = vectors.learn(zip(rows, examples.groups, strict=True), views, floor=examples.floor)
     matrix = vectors.matrix(rows, columns)
     tried = fitting.held_out(matrix, examples.right, examples.fold, strengths)
@@ -107,7 +107,10 @@ def _trial(rows: Sequence[Frame], examples: _Examples, views: Sequence[str], str
 def _extractor(
     docs: Sequence[Document], schema: Schema, config: Extraction, examples: _Examples, trials: tuple[_Trial, _Trial]
 ) -> Extractor:
-    """Return the extractor of the best trial, fitted on all examples and calibrated; `trials` is (best, words)."""
+    """Return the extractor of the best trial, fitted on all examples, calibrated; `trials` is (best, words).
+
+    Calibration, threshold and report come from held-out log-odds.
+    """
     (best, words), right = trials, examples.right
     weights = fitting.fit(best.matrix, right, strength=best.strength)
     weights = LogisticWeights(weights.values.astype(np.float32).astype(np.float64), weights.bias)
@@ -153,7 +156,7 @@ def check(docs: Sequence[Document], schema: Schema, config: Extraction, right: B
 
 
 def _count_missed(docs: Sequence[Document], schema: Schema, right: Bools) -> int:
-    """Count the stated tuples of single mentions that are no candidates; tuples of concepts are not counted."""
+    """Return how many stated tuples of single mentions are no candidates; tuples of concepts are not counted."""
     total = 0
     for doc in docs:
         stated: set[tuple[tuple[int, int], ...]] = set()

@@ -40,14 +40,14 @@ def auc(scores: Floats, right: Bools) -> float:
 
 
 def quality(scores: Floats, right: Bools, *, recall: float = 0.1) -> Quality:
-    """Return AUC, best F1, precision at `recall` and average precision; `right` marks the true candidates."""
+    """Return AUC, best F1, precision at `recall`, average precision of scores; `right` marks true candidates."""
     pr_curve = points(scores, right)
     best = float(harmonic(pr_curve).max(initial=0.0))
     return Quality(auc(scores, right), best, precision_at(pr_curve, recall), pr_curve.average_precision)
 
 
 def points(scores: Floats, right: Bools, gold: int | None = None) -> Curve:
-    """Return the precision-recall curve; `gold` is the number to find, by default the right candidates."""
+    """Return the precision-recall curve of scores; `gold` is the number to find, by default all that are right."""
     total = int(right.sum()) if gold is None else gold
     return curve(ScoredSpans(np.asarray(scores, np.float64), right.astype(np.int64), total))
 
@@ -65,7 +65,7 @@ def precision_at(pr_curve: Curve, recall: float) -> float:
 
 
 def best_threshold(scores: Floats, right: Bools, gold: int | None = None) -> float:
-    """Return the threshold of largest F1, halfway to the next lower score (or 0); 0.5 if nothing is right."""
+    """Return the threshold of largest F1, halfway to the next lower score (or 0); 0.5 if no candidate is right."""
     pr_curve = points(scores, right, gold)
     f1 = harmonic(pr_curve)
     if not len(f1) or f1.max() == 0:

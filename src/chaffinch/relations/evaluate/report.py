@@ -50,7 +50,7 @@ class Rates(NamedTuple):
 
     @property
     def f1(self) -> float:
-        """Return the harmonic mean of precision and recall."""
+        """Return the harmonic mean of precision and recall; 0 if nothing is found or stated."""
         total = self.found + self.stated
         return 2 * self.hits / total if total else 0.0
 
@@ -81,7 +81,7 @@ class Summary:
         return self.every is not None and self.every.f1 > self.rates.f1
 
     def facts(self) -> dict[str, Any]:
-        """Return all figures as plain values."""
+        """Return all figures as plain values; "own" are the extractor's, "every" those of calling all related."""
         plain = {name: getattr(self, name) for name in ("documents", "missed", "floor", "representation", "loses")}
         every = self.every.facts() if self.every else None
         sentences = {"sentences": self.sentences.facts()} if self.sentences else {}
@@ -106,7 +106,7 @@ class Summary:
 
 
 def kept_words(floor: int) -> str:
-    """Return a sentence: which training words the model file holds; below a floor of 2, with a warning."""
+    """Return a sentence on which training words the model file holds; with a warning if the floor is below 2."""
     if floor > 1:
         return f"The model file holds words that {floor} documents or more have (floor {floor})."
     return (
@@ -140,7 +140,7 @@ class RelationReport:
         return self.gap.value < 0
 
     def facts(self) -> dict[str, Any]:
-        """Return all figures as plain values."""
+        """Return all figures as plain values; "own" are the extractor's, "baseline" the bag of words'."""
         names = ("documents", "candidates", "stated", "missed", "strength", "floor", "representation")
         out = {name: getattr(self, name) for name in names}
         qualities = {"own": self.quality._asdict(), "baseline": self.baseline._asdict()}
@@ -165,7 +165,10 @@ class RelationReport:
 def gap(
     first: Floats, second: Floats, right: Bools, groups: Sequence[str], *, draws: int = DRAWS, seed: int = 0
 ) -> Gap:
-    """Return the AUC of `first` minus that of `second` on the same candidates; a bootstrap over groups gives bounds."""
+    """Return AUC of `first` less that of `second` on the same candidates, with bounds of a bootstrap over groups.
+
+    With one group the bounds are the value.
+    """
     value = auc(first, right) - auc(second, right)
     names, number = np.unique(np.array(groups), return_inverse=True)
     rows = [np.flatnonzero(number == n) for n in range(len(names))]

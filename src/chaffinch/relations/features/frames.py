@@ -60,7 +60,7 @@ class _Base(NamedTuple):
 def frames(
     doc: Document, scene: Scene, parse: Parse, schema: Schema, representation: Representation = "phrase"
 ) -> list[Frame]:
-    """Return one frame for each candidate of a sentence, in order."""
+    """Return one frame for each candidate of a parsed sentence, in order."""
     tokens = _tokens(doc, scene, parse, representation)
     bases: dict[tuple[Mention, ...], _Base] = {}
     kept = _outermost(scene.mentions)
@@ -75,7 +75,7 @@ def frames(
 
 
 def _base(tokens: _Tokens, last: list[int], at: dict[Mention, int]) -> _Base:
-    """Return units and segments, given each unit's last token; units of the mentions in `at` become entity marks."""
+    """Return units and segments, from each unit's last token; the units of mentions in `at` become entity marks."""
     stems, tags = [tokens.stems[t] for t in last], [tokens.tags[t] for t in last]
     for unit in at.values():
         stems[unit], tags[unit] = ENTITY, NAME
@@ -89,7 +89,7 @@ def _base(tokens: _Tokens, last: list[int], at: dict[Mention, int]) -> _Base:
 
 
 def _tokens(doc: Document, scene: Scene, parse: Parse, representation: Representation) -> _Tokens:
-    """Return each token's normal form, tag and segment number of a sentence, and the types of its segments."""
+    """Return each token's normal form, tag and segment number in a sentence, and the types of its segments."""
     text = doc.text
     stems = [normal(text[a:b]) for a, b in doc.tokens[scene.first : scene.end].tolist()]
     found = cut(parse, len(stems), representation)
@@ -100,7 +100,7 @@ def _tokens(doc: Document, scene: Scene, parse: Parse, representation: Represent
 
 
 def _outermost(mentions: Sequence[Mention]) -> list[Mention]:
-    """Return mentions that share no token, longest first; a shorter one that meets a chosen one is left out."""
+    """Return mentions that share no token, taken longest first; one that meets a longer one is left out."""
     taken: set[int] = set()
     out = []
     for mention in sorted(mentions, key=lambda item: (item.first - item.end, item.first, item.span)):
@@ -163,7 +163,7 @@ def mark(argument: int) -> str:
 
 
 def _ranks(scene: Scene, candidate: Candidate) -> tuple[int, ...]:
-    """Return per argument how many mentions of the next one's type are nearer to it than the next argument."""
+    """Return for each argument how many other mentions of the next one's type are nearer to it than the next one."""
     out = []
     for k, argument in enumerate(candidate.arguments):
         other = candidate.arguments[(k + 1) % len(candidate.arguments)]
@@ -179,7 +179,7 @@ def _distance(one: Mention, other: Mention) -> int:
 
 
 def _facts(doc: Document, candidate: Candidate) -> tuple[str, ...]:
-    """Return "same name" if two arguments do (case ignored), and "overlap" if the first overlaps another."""
+    """Return "same name" if two arguments have the same text in any case, "overlap" if the first overlaps another."""
     names = [doc.text[span.start : span.end].casefold() for span in candidate.spans]
     first, *others = candidate.spans
     same = len(set(names)) < len(names)

@@ -43,7 +43,7 @@ def _shape(frame: Frame, ending: str) -> list[str]:
 
 
 def _zones(frame: Frame) -> tuple[list[str], list[str], list[str]]:
-    """Return the words before, between and after the arguments."""
+    """Return the words (before the first argument, between first and last, after the last)."""
     stems, first, last = frame.stems, frame.order[0], frame.order[-1]
     return stems[:first], stems[first + 1 : last], stems[last + 1 :]
 
@@ -81,7 +81,7 @@ def _heads(frame: Frame, ending: str) -> list[str]:
 
 
 def _around(frame: Frame, before: Sequence[str], ending: str) -> list[str]:
-    """Return names of heads `before` the first argument, also joined to prepositions after it; empty without heads."""
+    """Return names of heads `before` the first argument, also joined to prepositions after it; [] without heads."""
     out = [f"head before {head}{ending}" for head in before]
     if before:
         first, last = frame.order[0], frame.order[-1]

@@ -13,7 +13,7 @@ BEGIN, END = "BEGIN", "END"
 
 
 def features(frame: Frame) -> list[str]:
-    """Return one name per transition `state > state` and per `state: word`, over all segments of the sentence."""
+    """Return a name for each transition "state > state" and each "state: word", over all segments of a sentence."""
     out, before, stems, sense = [], BEGIN, frame.stems, frame.sense
     for part in frame.parts:
         state = state_of(frame, part)

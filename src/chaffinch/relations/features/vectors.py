@@ -50,7 +50,7 @@ class FeatureColumns:
 
     @classmethod
     def of(cls, views: Sequence[str], names: Sequence[Sequence[str]]) -> FeatureColumns:
-        """Number the features of all views consecutively; `names` has one sequence for each view."""
+        """Return the features of all views, numbered consecutively; `names` has one sequence for each view."""
         number, start = [], 0
         for view_names in names:
             number.append({name: start + n for n, name in enumerate(view_names)})
@@ -63,7 +63,7 @@ class FeatureColumns:
 
 
 def learn(rows: Iterable[tuple[Frame, str]], views: Sequence[str], *, floor: int) -> FeatureColumns:
-    """Return the features that candidates of at least `floor` groups show; each row is a frame and its group."""
+    """Return the features, sorted by view, that candidates of `floor` groups show; a row is a frame and its group."""
     counts: list[Counter[str]] = [Counter() for _ in views]
     last: list[dict[str, str]] = [{} for _ in views]
     for frame, group in sorted(rows, key=lambda row: row[1]):
@@ -77,7 +77,7 @@ def learn(rows: Iterable[tuple[Frame, str]], views: Sequence[str], *, floor: int
 
 
 def matrix(frames: Iterable[Frame], columns: FeatureColumns) -> csr_matrix:
-    """Return (N, F) log2(1 + count) of each feature of each candidate, each view's block scaled to its length."""
+    """Return (N, F) log2(1 + count) of each candidate's known features; each view's block has its fixed length."""
     from scipy.sparse import csr_matrix
 
     numbers: list[int] = []
@@ -93,7 +93,7 @@ def matrix(frames: Iterable[Frame], columns: FeatureColumns) -> csr_matrix:
 
 
 def row(frame: Frame, columns: FeatureColumns) -> list[tuple[int, float]]:
-    """Return (column, value) of the features of a candidate that the model knows, each view scaled to its length."""
+    """Return (column, value) of a candidate's known features; each view's block has its fixed length, 1 if alone."""
     several = len(columns.views) > 1
     return [
         entry
@@ -103,7 +103,7 @@ def row(frame: Frame, columns: FeatureColumns) -> list[tuple[int, float]]:
 
 
 def _block(frame: Frame, view: str, known: dict[str, int], length: float) -> list[tuple[int, float]]:
-    """Return (column, value) of one view's known features: 1, or log2(1 + count), scaled to this Euclidean length."""
+    """Return (column, value) of one view's known features: log2(1 + count), scaled to this Euclidean length."""
     counts: dict[int, int] = {}
     for name in VIEWS[view](frame):
         column = known.get(name)
@@ -125,7 +125,7 @@ class Scorer:
         self._known: FeatureTable | None = None
 
     def __call__(self, frames: Sequence[Frame], number: PieceNumbers) -> Floats:
-        """Return (N,) log-odds of candidates; `number` may be reused for other frames."""
+        """Return (N,) log-odds of candidates' frames; `number` keeps piece numbers, and may be used again."""
         out = np.full(len(frames), self._bias)
         if not frames:
             return out

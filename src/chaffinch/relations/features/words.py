@@ -6,7 +6,7 @@ from chaffinch.relations.features.frames import Frame
 
 
 def features(frame: Frame) -> list[str]:
-    """Return words by zone, pairs of words between the arguments, their distance, and the number of mentions."""
+    """Return names for words by zone, word pairs from first to last argument, distance, mentions and order of roles."""
     stems, first, last = frame.stems, frame.order[0], frame.order[-1]
     out = [f"before {word}" for word in stems[:first]]
     out += [f"between {stems[unit]}" for unit in range(first + 1, last) if unit not in frame.order]

@@ -48,7 +48,7 @@ class PairingRule(NamedTuple):
     level: float
 
     def apply(self, reading: PhraseReading, roles: int) -> PhraseReading:
-        """Return the reading relabelled by this rule; extracted if every role has a segment and the lead suffices."""
+        """Return the reading labelled by this rule; extracted if each role has a segment and the lead is over."""
         over = reading.chances >= self.level  # (T, roles)
         labels = tuple(int(mask) for mask in over @ (1 << np.arange(roles)))
         enough = reading.positive - reading.null > self.lead if np.isfinite(reading.positive) else False
@@ -87,7 +87,7 @@ class JointExtractor:
             yield replace(doc, relations=others + found)
 
     def score_tuples(self, docs: Iterable[Document]) -> Iterator[TupleScores]:
-        """Yield for each document the scores of all tuples found, which are right, and how many are stated."""
+        """Yield each document's found tuples' scores, which are right, and how many tuples are stated."""
         documents = list(docs)
         for doc, found in zip(documents, self._all_relations(documents), strict=True):
             stated = {self.schema.key(spans) for item in doc.relations for spans in self.schema.tuples(item)}
@@ -96,7 +96,7 @@ class JointExtractor:
             yield TupleScores(np.array(list(scores.values())), np.array(right, bool), len(stated))
 
     def explain(self, doc: Document, relation: Relation, *, top: int = 10) -> list[Reason]:
-        """Return the positive model's lead and each argument's probability; DataError if no sentence has them all."""
+        """Return at most `top` reasons: the sentence's lead, each argument's chance; DataError if in no sentence."""
         (sentences,) = self._read([doc])
         for line, reading in sentences:
             wanted = [part.spans[0] for part in relation.arguments]
@@ -120,7 +120,7 @@ class JointExtractor:
         return replace(self, threshold=ranking.threshold_for(self.held.scores, self.held.right, precision))
 
     def _all_relations(self, docs: Iterable[Document]) -> Iterator[tuple[Relation, ...]]:
-        """Yield each document's relations, also below the threshold; all of a sentence have one score."""
+        """Yield each document's relations, also below the threshold; those of a sentence share a score."""
         documents = list(docs)
         for start in range(0, len(documents), BATCH):
             batch = add_parses(documents[start : start + BATCH])
@@ -144,7 +144,7 @@ class JointExtractor:
 
 
 def confidence_of(calibration: Platt | None, reading: PhraseReading) -> float:
-    """Return the calibrated probability that a reading is right, or the model's confidence without a calibration."""
+    """Return the calibrated probability that a reading is right; without a calibration, the model's confidence."""
     return calibration(reading) if calibration else reading.confidence
 
 
@@ -171,7 +171,7 @@ def _contains(outer: Key, inner: Key) -> bool:
 
 
 def _piece(doc: Document, line: Line, span: Span) -> int | None:
-    """Return the index in the line of the segment in which a span starts; None if it starts in none."""
+    """Return the index in the line of the segment in which a span starts; None if it starts in none of them."""
     for n, piece in enumerate(line.pieces):
         if doc.tokens[piece.first, 0] <= span.start < doc.tokens[piece.end - 1, 1]:
             return n
@@ -181,13 +181,16 @@ def _piece(doc: Document, line: Line, span: Span) -> int | None:
 def assemble_tuples(
     doc: Document, line: Line, reading: PhraseReading, schema: Schema, config: Extraction, *, model: Model | None = None
 ) -> list[Tuple]:
-    """Return a reading's tuples of spans by the config's pairing, all different; [] if it was not extracted."""
+    """Return the tuples of spans in a reading by the config's pairing; [] if the reading was not extracted.
+
+    The spans of a tuple are all different.
+    """
     if not reading.extracted:
         return []
     found = [_arguments(doc, line, reading, role, schema, config) for role in range(len(schema.roles))]
 
     def score(chosen: tuple[int, ...]) -> float:
-        """Score one choice per role: the model's pair score, or minus the widest distance in segments."""
+        """Return the score of one choice per role: the model's pair score, or minus the widest distance in segments."""
         places = [found[role][n][0] for role, n in enumerate(chosen)]
         if model is None or config.pairing == "nearest":
             return -float(max(places) - min(places))

@@ -18,7 +18,7 @@ Score: TypeAlias = Callable[[tuple[int, ...]], float]
 
 
 def tuples(found: Sequence[Segments], pairing: Pairing = "order", score: Score | None = None) -> list[tuple[int, ...]]:
-    """Combine one segment per role by the pairing; [] if a role has none; ConfigError if "posterior" has no score.
+    """Return tuples of one segment per role by the pairing; [] if a role has none; ConfigError if a score is missing.
 
     "order", as published: the n-th segments of all roles belong together, and the last of a shorter list is repeated.
     "cross": all combinations. "nearest": each segment of the role with the most goes with the nearest of the others.
@@ -47,5 +47,5 @@ def tuples(found: Sequence[Segments], pairing: Pairing = "order", score: Score |
 
 
 def _nearness(chosen: tuple[int, ...]) -> float:
-    """Return minus the distance between the outermost arguments, as a sort key."""
+    """Return minus the distance in segments between the outermost arguments, as a sort key."""
     return -float(max(chosen) - min(chosen))

@@ -33,7 +33,10 @@ class Line(NamedTuple):
 
 
 def lines(doc: Document, schema: Schema, config: Extraction) -> Iterator[Line]:
-    """Yield each sentence with its segments, model input and stated tuples; ConfigError for the representation auto."""
+    """Yield each non-empty sentence in segments, with model input and stated tuples; ConfigError if not yet chosen.
+
+    What must be chosen is the representation: "auto" raises ConfigError.
+    """
     if config.hmm.representation == "auto":
         raise ConfigError("choose a representation before sentences are cut into segments")
     mentions = locate(doc, doc.layer(config.layer)) if config.mask else []
@@ -59,13 +62,13 @@ def lines(doc: Document, schema: Schema, config: Extraction) -> Iterator[Line]:
 
 
 def _domains(piece: Piece, schema: Schema) -> int:
-    """Return the bit mask of the roles whose entity type a mention in the piece has."""
+    """Return a bit mask: the roles whose entity type a mention in the segment has."""
     labels = {mention.span.label for mention in piece.mentions}
     return sum(1 << role for role, kind in enumerate(schema.types) if kind in labels)
 
 
 def _pieces(doc: Document, first: int, end: int, mentions: Sequence[Mention], kind: Representation) -> list[Piece]:
-    """Cut a sentence into segments with each mention as one word; outside "phrase", join what one mention covers."""
+    """Return a sentence's segments, each mention one word; except for "phrase", those of one mention are joined."""
     owner: dict[int, Mention] = {}
     for mention in sorted(mentions, key=lambda item: item.end - item.first):  # the longest overwrites the others
         owner.update(dict.fromkeys(range(mention.first, min(mention.end, end)), mention))

@@ -32,7 +32,7 @@ LEVELS = (0.05, 0.1, 0.2, 0.3, 0.5)  # probabilities from which a segment is an 
 
 
 def train_joint(docs: Iterable[Document], schema: Schema, config: Extraction | None = None) -> JointExtractor:
-    """Train an extractor that finds arguments too; DataError if all or no sentences relate, ConfigError by mode.
+    """Return an extractor that finds arguments too, trained; DataError if all or no sentences relate; or ConfigError.
 
     Tuples whose mentions lie in different sentences are not used; `across` counts them. The representation "auto" is
     chosen by cross-validation over documents.
@@ -71,7 +71,7 @@ def _extractor(
     read: Sequence[HeldOutReading], docs: Sequence[Document], schema: Schema, config: Extraction,
     learnt: tuple[Model, PairingRule | None, int, int],
 ) -> JointExtractor:  # fmt: skip
-    """Calibrate and report on held-out readings; `learnt` is model, rule, tuples across sentences, word floor."""
+    """Return the extractor, calibrated, with report; `learnt`: model, rule, tuples across sentences, word floor."""
     model, rule, across, floor = learnt
     judged = [(item.reading, _judge(item, schema, config, rule)) for item in read]
     kept = [(reading, right) for reading, right in judged if right]
@@ -138,7 +138,7 @@ class HeldOutReading(NamedTuple):
 
 
 def choose_rule(held: Sequence[HeldOutReading], schema: Schema, config: Extraction) -> PairingRule:
-    """Return the rule with the largest F1 of tuples on held-out readings; of equal rules the stricter one."""
+    """Return the rule of largest F1 of tuples on held-out readings; of equally good rules the strictest."""
     stated = sum(len(item.line.stated) for item in held)
     best, reached = PairingRule(0.0, 0.5), -1.0
     for lead in reversed(LEADS):
@@ -153,7 +153,7 @@ def choose_rule(held: Sequence[HeldOutReading], schema: Schema, config: Extracti
 
 
 def _judge(held: HeldOutReading, schema: Schema, config: Extraction, rule: PairingRule | None) -> list[bool]:
-    """Return whether each distinct tuple of a held-out reading, relabelled by the rule if any, is stated."""
+    """Return whether each distinct tuple of a held-out reading is stated; the rule, if any, labels it first."""
     reading = held.reading if rule is None else rule.apply(held.reading, len(schema.roles))
     found = assemble_tuples(held.doc, held.line, reading, schema, config)
     keys = dict.fromkeys(schema.key(item.spans) for item in found)

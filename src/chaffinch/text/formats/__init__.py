@@ -19,7 +19,7 @@ from chaffinch.text.grouping import Grouping
 
 
 def _discover() -> tuple[Format, ...]:
-    """Return the formats of this folder's public modules, the least general first, as they are tried on a file."""
+    """Import this folder's public modules; return their formats in the order they are tried, most general last."""
     names = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
     modules = [import_module(f"{__name__}.{name}") for name in names]
     found: list[Format] = [form for module in modules for form in getattr(module, "FORMATS", ())]
@@ -51,7 +51,7 @@ __all__ = [
 
 
 def by_name(name: str) -> Format:
-    """Return the format of this name; ConfigError with the names there are if there is none."""
+    """Return the format of this name; ConfigError, which lists all names, if there is none."""
     for form in FORMATS:
         if form.name == name:
             return form
@@ -59,7 +59,7 @@ def by_name(name: str) -> Format:
 
 
 def find_format(files: Sequence[Entry], path: Path) -> Format:
-    """Recognise the one format of the files by their content; raise DataError if there is none or several."""
+    """Return the files' one format, by content, else by suffix; DataError if there is none or several, or no file."""
     if not files:
         raise DataError("has no files that can be read; check the path and its permissions", path=path)
     found: dict[str, Format] = {}
@@ -89,7 +89,7 @@ def read(
     groups: Mapping[str, str] | None = None,
     must_group: bool = True,
 ) -> Corpus:
-    """Return the documents of a file, folder or archive as a corpus that reads them on each iteration; or DataError.
+    """Return a corpus that reads a file, folder or archive on each iteration; DataError, or ConfigError for options.
 
     `format` is recognised from content when not given. `group` is a regular expression on the document's id
     whose first group (or whole match) is the patient; `groups` maps ids to patients. If they assign a patient to no
@@ -115,7 +115,7 @@ def read(
     grouping = Grouping(group, groups, option="--group-by")
 
     def walk() -> Iterator[Document]:
-        """Read the documents, assign patients, and yield them; counts of losses begin at zero."""
+        """Set the counts of losses to zero; return an iterator of the documents with their patients assigned."""
         reading.losses.counts.clear()  # losses are those of the last iteration
         return grouping.assign((unit.read() for unit in form.units(chosen, reading)), must=must_group)
 
@@ -132,7 +132,7 @@ def write(
     losses: Losses | None = None,
     keep_columns: bool = False,
 ) -> Losses:
-    """Write documents to a path, atomically; return what the format cannot hold, or raise LossError with `strict`.
+    """Write documents to a path at once; return what was lost; with `strict`, raise LossError and write nothing.
 
     The output appears complete or not at all. `format` follows from the suffix of `path` when not given. Give the
     `losses` of the `ReadOptions` to count the losses of reading and writing together. With `keep_columns`, tables keep
@@ -150,7 +150,7 @@ def write(
 
 
 def check_columns(form: Format, options: ReadOptions) -> None:
-    """Raise ConfigError if the user names columns for a format without columns."""
+    """Raise ConfigError if the user names columns for a format without columns; else do nothing."""
     if options.columns and not form.can.columns:
         named = ", ".join(other.name for other in FORMATS if other.can.columns)
         raise ConfigError(f"{form.name} has no columns, so none can be named; columns are of {named}")
@@ -162,7 +162,7 @@ def has_suffix(name: str, form: Format) -> bool:
 
 
 def output_format(target: Path, name: str | None = None) -> Format:
-    """Return the format named, else the one of the path's suffix; raise ConfigError if neither is known."""
+    """Return the format of this name, else of the path's suffix (no folder formats); ConfigError if unknown."""
     if name:
         return by_name(name)
     found = [form for form in FORMATS if not form.folder and target.name.endswith(form.suffixes[0])]
@@ -172,7 +172,7 @@ def output_format(target: Path, name: str | None = None) -> Format:
 
 
 def output_variant(form: Format, target: Path, *, single: bool = False) -> Format:
-    """Return the variant of the format for the output's suffix, or for a single file; else the format itself.
+    """Return the format's variant for the output's suffix, or one for a single file; else the format itself.
 
     With `single` there is one input file: a format of one file per document can then be written to one file.
     """
@@ -184,7 +184,7 @@ def output_variant(form: Format, target: Path, *, single: bool = False) -> Forma
 
 
 def check_suffix(form: Format, target: Path) -> None:
-    """Raise ConfigError if the output's suffix is of another format, or of an archive."""
+    """Raise ConfigError if the output's suffix is of another format, or of an archive; none at all is allowed."""
     suffix = target.suffix.lower()
     if suffix in _PACKED:
         raise ConfigError(f"{target.name} would be an archive, and outputs are not compressed; leave {suffix} out")
@@ -199,7 +199,7 @@ def check_suffix(form: Format, target: Path) -> None:
 
 
 def _check_options(form: Format, options: ReadOptions) -> None:
-    """Raise ConfigError for read options that the format does not use."""
+    """Raise ConfigError for read options that the format does not use, unless they are lenient."""
     asked = {"--documents": (options.asks_to_cut, "cuts"), "--tag-names": (bool(options.tag_names), "names_tags")}
     for option, (given, ability) in asked.items():
         if given and not options.lenient and not getattr(form.can, ability):
@@ -208,7 +208,7 @@ def _check_options(form: Format, options: ReadOptions) -> None:
 
 
 def _strip_common_folder(files: Sequence[Entry]) -> list[Entry]:
-    """Return the members of an archive with their common leading folders removed from their names."""
+    """Return the members of an archive, the leading folders common to all removed from their names."""
     folders = [PurePosixPath(file.name).parent.parts for file in files]
     shared = 0
     while all(len(parts) > shared and parts[shared] == folders[0][shared] for parts in folders):

@@ -71,7 +71,7 @@ class _Bounded(io.RawIOBase):
         self._stream, self._left, self._packed = stream, limit, packed
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True: the stream can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -99,7 +99,7 @@ class _Bounded(io.RawIOBase):
 
 
 def open_gzip(stream: BinaryIO, packed: int) -> BinaryIO:
-    """Return a stream of the unpacked bytes of a gzip stream; it fails above 100 times its `packed` size."""
+    """Return a stream that unpacks a gzip stream of `packed` bytes; OSError beyond 100 times that, or 32 MB if more."""
     return _limit_stream(cast(BinaryIO, gzip.open(stream, "rb")), max(SMALLEST_BOUND, LARGEST_RATIO * packed), stream)
 
 
@@ -137,7 +137,7 @@ def printable_name(name: str) -> str:
 
 
 def read_archive(path: str, name: str) -> InputTree:
-    """Read a zip or tar file; return its members, the excluded and the unreadable ones. `name` is its own."""
+    """Return a zip or tar file's members, the excluded and the unreadable, itself too if so; `name` is its own."""
     members = _Members(path, name)
     try:
         with open_plain_file(path) as stream:
@@ -170,7 +170,7 @@ class _Members:
         return bool(fault)
 
     def read(self, member: str, unpack: Callable[[], Any]) -> None:
-        """Unpack a member into memory, within the limit, and list it; errors of unpacking are raised."""
+        """Unpack a member into memory, within the limit, and list it as a file; errors of unpacking are raised."""
         with _limit_stream(unpack(), self.left) as stream:
             content = stream.read()
         self.left -= len(content)
@@ -178,7 +178,7 @@ class _Members:
 
 
 def _add_zip(stream: BinaryIO, members: _Members) -> None:
-    """Read all members of a zip file, failures one by one as unread; also report bytes its directory omits."""
+    """Add all members of a zip file, failures one by one as unread, and the file itself if its list omits bytes."""
     with zipfile.ZipFile(stream) as archive:
         for info in archive.infolist():
             if info.is_dir() and not info.file_size:
@@ -242,7 +242,7 @@ def _add_tar(stream: BinaryIO, members: _Members) -> None:
     stream.seek(0)
     opener = next((opener for magic, opener in _OPENERS if start.startswith(magic)), None)
     unpacked = stream if opener is None else _limit_stream(cast(BinaryIO, opener(stream)), members.left)
-    with tarfile.open(fileobj=unpacked, mode="r|", tarinfo=_noting(ends)) as archive:
+    with tarfile.open(fileobj=unpacked, mode="r|", tarinfo=_record_header_errors(ends)) as archive:
         for member in archive:
             fault = "" if member.isfile() else _LINK if member.issym() or member.islnk() else _NO_FILE
             if not member.isdir() and not members.leave_out(member.name, fault):
@@ -255,8 +255,8 @@ def _add_tar(stream: BinaryIO, members: _Members) -> None:
                 raise OSError(errno.EIO, _DAMAGED_END)
 
 
-def _noting(ends: list[str]) -> type[tarfile.TarInfo]:
-    """Return a TarInfo class that adds to `ends` the name of each header error, as tarfile takes one for the end."""
+def _record_header_errors(ends: list[str]) -> type[tarfile.TarInfo]:
+    """Return a TarInfo class that appends the class name of each header error to `ends`: tarfile hides them."""
 
     class Member(tarfile.TarInfo):
         @classmethod
@@ -272,7 +272,7 @@ def _noting(ends: list[str]) -> type[tarfile.TarInfo]:
 
 
 def entry_of_bytes(name: str, where: str, content: bytes) -> Entry:
-    """Return the entry of a file whose content is in memory, unpacked when it is opened if its name ends in .gz."""
+    """Return an entry for content in memory; of a name in .gz the suffix is cut, and opening it unpacks."""
     if name.lower().endswith(GZIP_SUFFIX):
         stem = name[: -len(GZIP_SUFFIX)]
         return Entry(stem, where, lambda: open_gzip(io.BytesIO(content), len(content)))
@@ -280,10 +280,10 @@ def entry_of_bytes(name: str, where: str, content: bytes) -> Entry:
 
 
 def _limit_stream(stream: BinaryIO, limit: int, packed: BinaryIO | None = None) -> BinaryIO:
-    """Wrap a stream so that reading more than `limit` bytes raises an error; `packed` is closed with it."""
+    """Return a stream that raises OSError once more than `limit` bytes are read; closing it closes `packed` too."""
     return cast(BinaryIO, io.BufferedReader(_Bounded(stream, limit, packed), _CHUNK))
 
 
 def _reason(error: Exception, where: str) -> str:
-    """Return the message of a read error, without the path."""
+    """Return the message of a read error at a path, without the path."""
     return read_error(where, error).message

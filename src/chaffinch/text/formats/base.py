@@ -50,7 +50,7 @@ class Entry:
 
     @property
     def suffix(self) -> str:
-        """Return the last suffix in lower case, dot included."""
+        """Return the last suffix in lower case, dot included; "" if there is none."""
         return posixpath.splitext(self.name)[1].lower()
 
     def content(self) -> bytes:
@@ -78,7 +78,7 @@ class Entry:
             raise read_error(self.where, error) from None
 
     def head(self, size: int = 65536) -> bytes:
-        """Return the first `size` bytes, for recognising the format; raise DataError if the file cannot be read."""
+        """Return at most the first `size` bytes, for recognising the format; DataError if the file cannot be read."""
         try:
             with self.open() as stream:
                 return stream.read(size)
@@ -87,7 +87,7 @@ class Entry:
 
 
 def decode(raw: bytes, where: str, line: int | None = None) -> str:
-    """Decode UTF-8; DataError with the position of a bad byte, never with the text around it."""
+    """Return the text of UTF-8 bytes; DataError with position and line of a bad byte, never with text around it."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -96,7 +96,7 @@ def decode(raw: bytes, where: str, line: int | None = None) -> str:
 
 
 def read_error(where: str, error: Exception) -> DataError:
-    """Return the DataError for a file that cannot be opened or is damaged."""
+    """Return (not raise) the DataError for a file at `where` that cannot be opened or is damaged."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else "the file is damaged or truncated"
     return DataError(f"cannot be read ({reason}); check the path, its permissions and its size", path=where)
 
@@ -122,7 +122,7 @@ class Unread:
     container: bool = False
 
     def error(self) -> DataError:
-        """Return the DataError that reports the item."""
+        """Return (not raise) the DataError that reports the item, with its reason and path."""
         return DataError(self.reason, path=self.where)
 
 
@@ -135,7 +135,7 @@ class InputTree:
     unread: list[Unread] = field(default_factory=list)
 
     def add(self, other: InputTree) -> None:
-        """Append the files, excluded and unread items of another tree."""
+        """Append the files, excluded and unread items of another tree to these lists."""
         self.files.extend(other.files)
         self.excluded.extend(other.excluded)
         self.unread.extend(other.unread)
@@ -154,7 +154,7 @@ class Losses:
     counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, what: str, number: int = 1) -> None:
-        """Count `number` things of this kind as not kept; `what` never contains document text."""
+        """Count `number` more things of this kind as not kept, if it is not 0; `what` never has document text."""
         if number:
             self.counts[what] += number
 
@@ -189,7 +189,7 @@ class ReadOptions:
 
     @property
     def asks_to_cut(self) -> bool:
-        """Tell whether the user chose the size of documents, which marks in a file would contradict."""
+        """Tell whether the user set the size of documents (not lenient), which marks in a file would contradict."""
         return self.documents not in ("file", "auto") and not self.lenient
 
     @property
@@ -213,7 +213,7 @@ class WriteOptions:
         return columns if self.keep_columns and columns is not None and columns.format == form else None
 
     def spans(self, doc: Document) -> tuple[Span, ...]:
-        """Return the spans of the layer to write; count other layers, and a name other than gold, as lost."""
+        """Return the spans of the layer to write, or DataError; count other layers, and a name but gold, as lost."""
         chosen = doc.layer(self.layer)
         name = self.layer or ("gold" if "gold" in doc.layers or len(doc.layers) != 1 else next(iter(doc.layers)))
         others = [spans for other, spans in doc.layers.items() if other != name]
@@ -223,7 +223,7 @@ class WriteOptions:
         return chosen
 
     def drop(self, doc: Document, *fields: str) -> None:
-        """Count as lost the fields of a document that the format cannot hold, unless they are empty."""
+        """Count as lost those of the named fields of a document that are not empty: the format cannot hold them."""
         for name in fields:
             value = getattr(doc, name)
             if name == "group":
@@ -234,7 +234,7 @@ class WriteOptions:
                 self.losses.add(_LOSS_NAMES[name], len(value))
 
     def drop_from_spans(self, spans: Iterable[Span], *fields: str) -> None:
-        """Count as lost the scores, sources or concepts of spans that the format cannot hold, unless they are empty."""
+        """Count as lost each named field (score, source, concept) of a span that is not the default."""
         empty = {"score": 1.0, "source": "", "concept": ""}
         for span in spans:
             for name in fields:
@@ -296,7 +296,7 @@ class Format(Protocol):
         """Tell whether a file looks like this format, whatever its suffix; `head` is its first bytes."""
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield the documents of those files, in order, each parsed separately where the format allows it.
+        """Yield a unit per document of those files, in order, each parsed separately where the format allows it.
 
         Files of other suffixes were left out by the caller.
         """
@@ -337,7 +337,7 @@ def sync(path: Path) -> None:
 
 
 def output_file(folder: Path, name: str, suffix: str) -> Path:
-    """Return `folder/name + suffix` and make its parents; DataError if the name is unsafe or the file exists.
+    """Make parents of `folder/name + suffix`, return the path; DataError if the name is unsafe or it exists.
 
     Ids may contain slashes. DataError if the id would lead outside the folder, is hidden, or is already taken.
     """
@@ -360,7 +360,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def group_of_meta(meta: Mapping[str, object]) -> str | None:
-    """Return the patient from the first of the fields group, patient, patient_id, subject_id that is not empty."""
+    """Return the first of group, patient, patient_id, subject_id that is not empty, as text; None if all are."""
     for key in ("group", "patient", "patient_id", "subject_id"):
         if meta.get(key) not in (None, ""):
             return str(meta[key])

@@ -30,19 +30,19 @@ class BiocJson:
     can: ClassVar[Capabilities] = Capabilities("record")
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Recognise JSON with passages, or with documents and infons."""
+        """Tell whether a file is JSON with "passages", or with "documents" and "infons"."""
         start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
         return start.startswith((b"{", b"[")) and (
             b'"passages"' in head or (b'"documents"' in head and b'"infons"' in head)
         )
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield the documents of each file: of a collection, a list of them or of documents, or one on each line."""
+        """Yield a unit per document of each file: a collection, a list (of either), or one document on each line."""
         for file in files:
             yield from record_units(file, _records(file), partial(parse_record, options), "document")
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write one collection, one line per document, to `target`; return the number of documents."""
+        """Write one collection to `target`, a line per document; count losses; return the number of documents."""
         count = 0
         with target.open("wb") as stream:
             stream.write(_HEADER)
@@ -54,7 +54,7 @@ class BiocJson:
 
 
 def _keeps(value: object) -> bool:
-    """Tell whether a value other than None comes back from JSON with the same type and value."""
+    """Tell whether a value comes back from JSON with the same type and value; False for None."""
     try:
         back: object = msgspec.json.decode(msgspec.json.encode(value))
     except (TypeError, msgspec.MsgspecError, OverflowError, RecursionError):
@@ -77,7 +77,7 @@ def _records(file: Entry) -> Iterator[Record[dict[str, Any]]]:
 
 
 def _documents(part: Any) -> list[Any]:
-    """Return "documents" or the only list of a JSON object without "passages"; else the value alone."""
+    """Return a JSON object's "documents", or its only value if that is a list; with "passages", the object alone."""
     if isinstance(part, dict) and "passages" not in part:
         lists = [part["documents"]] if "documents" in part else list(part.values())
         if len(lists) == 1 and isinstance(lists[0], list):

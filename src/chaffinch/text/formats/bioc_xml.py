@@ -31,7 +31,7 @@ class BiocXml:
     can: ClassVar[Capabilities] = Capabilities("record")
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Recognise XML with <collection> as its root."""
+        """Tell whether a file is XML with <collection> as its root."""
         return root_name(head) == "collection"
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
@@ -44,7 +44,7 @@ class BiocXml:
             yield from record_units(file, records, partial(parse_record, options), "document")
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write one collection, with illegal characters replaced and counted; return the number of documents."""
+        """Write one collection, illegal characters replaced and counted as lost; return the number of documents."""
         count = 0
         with target.open("wb") as stream, etree.xmlfile(stream, encoding="UTF-8") as xml:
             xml.write_declaration()
@@ -60,7 +60,7 @@ class BiocXml:
 
 
 def _keeps(value: object) -> bool:
-    """Tell whether a value comes back from XML unchanged."""
+    """Tell whether a value comes back from XML unchanged: a text without characters that XML cannot hold."""
     return isinstance(value, str) and not replace_illegal(value)[1]
 
 
@@ -131,7 +131,7 @@ def _document(record: Mapping[str, Any], losses: Losses) -> Element:
 
 
 def _add_infons(parent: Element, record: Mapping[str, Any], losses: Losses) -> None:
-    """Add an <infon> to the parent for each infon of the record."""
+    """Add an <infon> to the parent for each infon of the record; replace and count illegal characters."""
     for key, value in record["infons"].items():
         _add(parent, "infon", value, losses).set("key", _legal(key, losses))
 

@@ -68,12 +68,12 @@ class Brat:
     can: ClassVar[Capabilities] = Capabilities("file", exact=True, needs_layer=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Recognise an .ann file that is empty or whose first line is an annotation."""
+        """Tell whether a file is an .ann file that is empty or whose first line is an annotation."""
         start = head.removeprefix(b"\xef\xbb\xbf").strip()
         return entry.suffix == ".ann" and (not start or _LINE.match(start) is not None)
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield a unit per .txt file, with its .ann file's layer if there is one; a lone .ann file fails."""
+        """Yield a unit per .txt file, with a layer if there is an .ann file; a lone .ann file is a unit that fails."""
         texts = {file.stem: file for file in files if file.suffix != ".ann"}
         annotations = {file.stem: file for file in files if file.suffix == ".ann"}
         for stem, file in texts.items():
@@ -86,7 +86,7 @@ class Brat:
                 yield failing_unit(file.name, error)
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a folder of a .txt and, if it has layers, an .ann file per document, named by id; return the number."""
+        """Write a folder of .txt and .ann (with layers) by id; count losses; return the number; DataError: bad id."""
         target.mkdir()
         count = 0
         for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
@@ -106,7 +106,7 @@ def _read_pair(text: Entry, annotated: Entry | None) -> bytes:
 
 
 def _parse_pair(stem: str, where: str, annotated: str | None, options: ReadOptions, content: bytes) -> Document:
-    """Return the document of `_read_pair`'s bytes: text, and spans and relations if annotated; or DataError."""
+    """Return the document of `_read_pair`'s bytes, spans and relations if annotated; count losses; or DataError."""
     end = 8 + int.from_bytes(content[:8], "big")
     text = decode(content[8:end], where)
     layers, relations = {}, []
@@ -133,7 +133,7 @@ def _parse_pair(stem: str, where: str, annotated: str | None, options: ReadOptio
 
 
 def _parse(file: Entry, text: str, losses: Losses) -> _Annotations:
-    """Parse T, N and R lines of an .ann file; known other kinds are counted as lost, unknown ones a DataError."""
+    """Return the T, N and R lines of an .ann file, parsed; count other known kinds as lost; DataError if unknown."""
     found = _Annotations()
     for number, line in file.lines():
         if not line.strip():
@@ -159,7 +159,7 @@ def _parse(file: Entry, text: str, losses: Losses) -> _Annotations:
 
 
 def _span(rest: str, text: str, losses: Losses) -> Span:
-    """Return the span that covers a T line's fragments; DataError if malformed or the quoted text differs."""
+    """Return the span that covers a T line's fragments; count holes as lost; DataError if malformed or misquoted."""
     columns = rest.split("\t", 1)
     label, _, places = columns[0].partition(" ")
     if len(columns) != 2 or not label or not places:
@@ -181,7 +181,7 @@ def _span(rest: str, text: str, losses: Losses) -> Span:
 
 
 def _concept(rest: str, losses: Losses) -> tuple[str, str]:
-    """Return (target, concept) of an N line `Reference TARGET DATABASE:ID<tab>NAME`; DataError if malformed."""
+    """Return (target, concept) of "Reference TARGET DATABASE:ID<tab>NAME"; count the name as lost; or DataError."""
     columns = rest.split("\t", 1)
     parts = columns[0].split(" ")
     if len(parts) != 3 or not parts[2]:
@@ -191,7 +191,7 @@ def _concept(rest: str, losses: Losses) -> tuple[str, str]:
 
 
 def _role(part: str) -> tuple[str, str]:
-    """Parse "Arg1:T1" into (role, id); raise DataError if it is malformed."""
+    """Return (role, id) of a part of an R line such as "Arg1:T1"; DataError if it is malformed."""
     role, colon, key = part.rpartition(":")
     if not colon or not role or not key:
         raise DataError("an R line must be: id <tab> LABEL Arg1:T1 Arg2:T2")
@@ -210,7 +210,7 @@ def _relation(parsed: tuple[int, str, Roles], spans: dict[str, Span], where: str
 
 
 def _lines(doc: Document, options: WriteOptions) -> str:
-    """Return the content of the .ann file, T lines, then N, then R; count what brat cannot hold."""
+    """Return the content of the .ann file, T lines, then N, then R; count as lost what brat cannot hold."""
     spans = options.spans(doc)
     options.drop_from_spans(spans, "score", "source")
     lines, concepts, written = [], [], []
@@ -234,7 +234,7 @@ def _lines(doc: Document, options: WriteOptions) -> str:
 
 
 def _places(span: Span, text: str) -> tuple[str, str]:
-    """Return offsets and quoted text of a span, one fragment per line; line ends at its edges stay inside."""
+    """Return the offsets of a span, one fragment per line of text, and its quoted text; edges keep their line ends."""
     inner = text[span.start : span.end]
     cuts = [0, len(inner)]
     for gap in re.finditer(r"[\r\n]+", inner):
@@ -255,7 +255,7 @@ def _writable(concept: str, options: WriteOptions) -> list[str]:
 
 
 def _reference(concept: str) -> str:
-    """Return the concept as DATABASE:ID, with `_PREFIX` if it has no database."""
+    """Return a concept as DATABASE:ID, with `_PREFIX` for a database if it has none."""
     plain = ":" in concept[1:-1] and not concept.startswith(_PREFIX)
     return concept if plain else _PREFIX + concept
 
@@ -275,7 +275,7 @@ def _relation_line(relation: Relation, ids: dict[Span, int], written: Sequence[S
 
 
 def _word(label: str, what: str, options: WriteOptions) -> str:
-    """Return a label as one word, with _ for blanks, which would end it in an .ann file."""
+    """Return a label with _ for blanks, which would end it, and "_" if empty; count a change as a loss `what`."""
     word = _BLANK.sub("_", label) or "_"
     options.losses.add(what, word != label)
     return word

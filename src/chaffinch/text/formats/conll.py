@@ -74,13 +74,13 @@ class _Block:
     layout: ColumnLayout = field(default_factory=ColumnLayout)
 
     def end_sentence(self) -> None:
-        """End the sentence under way, if it has tokens."""
+        """End the sentence under way and note its size, if it has tokens."""
         if len(self.words) > self.open:
             self.sizes.append(len(self.words) - self.open)
             self.open = len(self.words)
 
     def record(self, otherwise: str, layout: ColumnLayout | None) -> Record[_Block]:
-        """End the last sentence and return the block as a record; `otherwise` is the id unless the mark has one."""
+        """End the last sentence, keep the layout, return the block as a record; `otherwise` is a default id."""
         self.end_sentence()
         self.layout = layout or ColumnLayout()
         return Record(otherwise, self.line, self)
@@ -98,7 +98,7 @@ class ColumnFormat:
     can: ClassVar[Capabilities] = Capabilities("stream", 4, needs_tokens=True, cuts=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Tell whether rows have equal width and nine in ten end in a tag; only IOB2 ever recognises."""
+        """Tell, for IOB2 only, if marks or enough rows are there and nine in ten are equally wide and end in a tag."""
         if self.scheme != "IOB2":
             return False
         lines = head.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
@@ -109,14 +109,14 @@ class ColumnFormat:
         return (marks > 0 or len(rows) >= _PLAIN_ROWS) and len(rows) > 0 and fitting >= _FITTING_SHARE * len(rows)
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield the documents between -DOCSTART- marks; without marks, one per file or as the options say."""
+        """Yield a unit per document between -DOCSTART- marks; without marks, per file or as the options say."""
         stems = Counter(file.stem for file in files)
         for file in files:
             name = file.stem if stems[file.stem] == 1 else file.name
             yield from record_units(file, _blocks(file, name, options), partial(_document, options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a file in the first document's layout, without marks if one document needs none; return the number."""
+        """Write a file in the first document's layout, with marks if needed; count losses; return the number."""
         waiting = iter(documents)
         ahead = list(islice(waiting, 2))
         stem = str(PurePosixPath(target.name).with_suffix(""))
@@ -152,7 +152,7 @@ class ColumnFormat:
 
 
 def _blocks(file: Entry, name: str, options: ReadOptions) -> Iterator[Record[_Block]]:
-    """Yield a file's documents, cut at -DOCSTART- or by number of sentences; DataError or ConfigError for bad rows."""
+    """Yield a file's documents, cut at -DOCSTART- or by sentences (then noted in `cut`); DataError or ConfigError."""
     layout: ColumnLayout | None = None
     known = {"O"}
     block = _Block(1)
@@ -189,7 +189,7 @@ def _blocks(file: Entry, name: str, options: ReadOptions) -> Iterator[Record[_Bl
 
 
 def _check_row(cells: Sequence[str], layout: ColumnLayout, file: Entry, number: int) -> None:
-    """Raise DataError for a damaged mark, a row with another number of columns, or one without a token."""
+    """Raise DataError for a damaged mark, a row of another width than the first, or one without a token."""
     fault = ""
     if _is_damaged_mark(cells[0]):
         fault = f"looks like a damaged {_DOCSTART} line; correct it, else two documents would be one"
@@ -231,7 +231,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _is_mark(cells: Sequence[str]) -> bool:
-    """Tell whether cells are a line that begins a document."""
+    """Tell whether cells are a line that begins a document: -DOCSTART-, or an id of MEDLINE alone."""
     return cells[0] == _DOCSTART or (len(cells) == 1 and cells[0].startswith(_MEDLINE)) if cells else False
 
 
@@ -244,7 +244,7 @@ def _id_of_mark(mark: str, otherwise: str) -> str:
 
 
 def _check_tag(tag: str, file: Entry, number: int) -> None:
-    """Raise DataError, without the tag, if the last column is no tag."""
+    """Raise DataError, without the tag in it, if the tag is not O, nor B-, I-, E- or S- with a label."""
     # The tag is not quoted: where columns are missing, it is a word of the document.
     if not TAG.fullmatch(tag):
         message = "the last column is not a tag: O, or one of B-, I-, E-, S- and a label; check the columns"
@@ -287,7 +287,7 @@ def _columns(doc: Document) -> list[list[str]] | None:
 
 
 def _layout(doc: Document) -> ColumnLayout:
-    """Return the layout that a document was read with, or the default."""
+    """Return the layout that a document was read with; tabs and two columns if it has none."""
     return ColumnLayout(" " if _conll_meta(doc).get("separator") == " " else "\t", 2 + len(_columns(doc) or ()))
 
 
@@ -311,7 +311,7 @@ def _mark(doc: Document, otherwise: str, layout: ColumnLayout) -> str:
 
 
 def _can_be_bare(doc: Document) -> bool:
-    """Tell whether a document can be read back without a mark."""
+    """Tell whether a document can be read back without a mark: it has tokens, and none came with it."""
     # Without a mark, an empty document would not be there, and a leading byte order mark would be dropped.
     return len(doc.tokens) > 0 and not doc.words()[0].startswith("\ufeff") and "mark" not in _conll_meta(doc)
 
@@ -327,7 +327,7 @@ def _note_meta_losses(doc: Document, mark: str | None, layout: ColumnLayout, los
 
 
 def _clean(cell: str, layout: ColumnLayout, losses: Losses, what: str) -> str:
-    """Replace by "_" what would break a row (separators, an empty cell, a mark), and count the cell as lost."""
+    """Return a cell with "_" for what would break a row (separators, nothing, a mark); count a change as lost."""
     bad = "\t\n" if layout.separator == "\t" else "\t\n "
     kept = cell.translate(dict.fromkeys(map(ord, bad), "_")) if any(c in cell for c in bad) else cell
     if what == "labels":

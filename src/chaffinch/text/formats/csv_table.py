@@ -64,7 +64,7 @@ class Table:
     can: ClassVar[Capabilities] = Capabilities("row", 4, exact=True, columns=True, variants=((".tsv", "tsv"),))
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Tell whether a text column heads rows of its width; other suffixes than .csv also need an id column."""
+        """Tell whether a text column heads rows of equal width; with an unusual suffix, an id column is needed too."""
         if self.delimiter != ",":
             return False
         lines = [line + "\n" for line in head.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")]
@@ -81,13 +81,13 @@ class Table:
         return known and _index_of_first(TEXT_NAMES, names) is not None and all(len(row) == len(names) for row in whole)
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield one document per row; errors name the line on which the row ends."""
+        """Yield a unit per row; errors name the line on which the row ends."""
         chosen = choose_for_files(files, partial(_choose, options.columns))
         for index, file in enumerate(files):
             yield from _row_units(file, chosen[index], partial(default_id, files), options)
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a header of all columns used and one row per document; count absent fields; return the number."""
+        """Write a header of all columns used and a row per document; count losses; return the number of documents."""
         count = 0
         columns: dict[str, str] = {}  # in the order of their first use
         with spool(target.parent) as rows, target.open("w", encoding="utf-8", newline="") as stream:
@@ -150,7 +150,7 @@ class _Header:
 
 
 def _choose(wanted: ColumnChoice, file: Entry) -> ChosenColumns:
-    """Choose a file's columns by header and first rows; ConfigError if unsure, DataError if no row can be read."""
+    """Return a file's columns, by header and first rows; ConfigError if unsure, DataError if no row can be read."""
     sample: list[list[str]] = []
     try:
         for row, delimiter in islice(_split_rows(file, wanted), SAMPLE + 1):
@@ -223,13 +223,13 @@ def _split_rows(file: Entry, wanted: ColumnChoice) -> Iterator[tuple[_RawRow, st
 
 
 def _reader(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
-    """Return a CSV reader for lines; cells may be of any length, since a text over the limit is refused later."""
+    """Return a CSV reader of lines; lift the process's limit on cells, as texts that are too long are refused later."""
     csv.field_size_limit(_LONGEST_CELL)  # one limit for the process, set here only
     return csv.reader(lines, delimiter=delimiter, strict=True)
 
 
 def _invalid(where: str, line: int) -> DataError:
-    """Return the DataError for a row that is not valid CSV."""
+    """Return (not raise) the DataError for a row that is not valid CSV."""
     message = 'is not valid CSV: a quote is open at the end, or is not doubled inside a cell; correct it ("")'
     return DataError(message, path=where, line=line)
 
@@ -264,7 +264,7 @@ def _parse_row(header: _Header, line: int, name: str, options: ReadOptions, cont
 def _document(
     row: Mapping[str, str], chosen: ChosenColumns, spans: str | None, number: str, options: ReadOptions
 ) -> Document:
-    """Return the document of a row; `number` is its id without an id column; DataError if "spans" is no list."""
+    """Return the document of a row; `number` is its id without an id column; DataError for a bad cell of spans."""
     cell = row[spans] if spans is not None else ""
     listed = cell.lstrip().startswith("[")
     if cell and not listed and spans is not None and spans.strip().lower() == "spans":
@@ -285,12 +285,12 @@ def _document(
 
 
 def _group(row: Mapping[str, Any]) -> str | None:
-    """Return the patient in a row's usual columns, or None."""
+    """Return the patient in a row's column group, patient, patient_id or subject_id (in any case), or None."""
     return group_of_meta({name.strip().lower(): value for name, value in row.items()})
 
 
 def _json(cell: str) -> Any:
-    """Parse a cell of spans as JSON; raise DataError, without the cell, if it is not."""
+    """Return the value of a cell of spans as JSON; DataError, without the cell's text, if it is no JSON."""
     try:
         return msgspec.json.decode(cell)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -316,7 +316,7 @@ def _row(doc: Document, options: WriteOptions) -> dict[str, str]:
 
 
 def _meta_cells(doc: Document, reserved: Collection[str], losses: Losses) -> dict[str, str]:
-    """Return meta fields as cells; values other than text become JSON, and clashing names are counted as lost."""
+    """Return meta fields as cells, values other than text as JSON; count those and reserved names as lost."""
     cells = {}
     for name, value in doc.meta.items():
         if name.strip().lower() in reserved:

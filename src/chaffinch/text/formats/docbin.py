@@ -44,7 +44,7 @@ class DocBinFormat:
     can: ClassVar[Capabilities] = Capabilities(exact=True, layers="many", span_sources=True, votes=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Recognise compressed MessagePack whose first key is that of a DocBin."""
+        """Tell whether a file is compressed MessagePack whose first key is that of a DocBin."""
         if not head or head[0] != _ZLIB:
             return False
         try:
@@ -53,12 +53,12 @@ class DocBinFormat:
             return False
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield one document per document of spaCy; all that follow one that cannot be read are lost with it."""
+        """Yield a unit per document of spaCy; one that cannot be read fails, and all that follow are lost with it."""
         for file in files:
             yield from record_units(file, _records(file, files, options), partial(_document, options), "document")
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write all documents, which are held in memory until then; return their number."""
+        """Write all documents, held in memory until then; count losses; return their number; MissingExtraError."""
         spacy = _spacy()
         vocabulary = spacy.vocab.Vocab()
         box = spacy.tokens.DocBin(store_user_data=True)
@@ -85,7 +85,10 @@ def _spacy() -> Any:
 
 
 def _to_spacy(doc: Document, spacy: Any, vocabulary: Any) -> Any:
-    """Return a document of spaCy with the same text: its tokens, cut at edges of spans, and what is between them."""
+    """Return a spaCy document of the same text: tokens cut at span edges, layers as spans, gold as entities too.
+
+    Id, patient, meta and whether tokens are given are its user data.
+    """
     words, blanks, starts = _cut_text(doc)
     begins = set(doc.sentences[:, 0].tolist()) if doc.given and len(doc.sentences) else set()
     made = spacy.tokens.Doc(
@@ -111,7 +114,7 @@ def _to_spacy(doc: Document, spacy: Any, vocabulary: Any) -> Any:
 
 
 def _cut_text(doc: Document) -> tuple[list[str], list[bool], list[int]]:
-    """Return words that make up the text, whether a blank that is no word follows each, and where they start."""
+    """Return (words that make up the text, whether an unlisted blank follows each, where each starts)."""
     spans = [span for layer in doc.layers.values() for span in layer]
     starts, ends = {span.start for span in spans}, {span.end for span in spans}
     edges = {0, len(doc.text), *starts, *ends, *doc.tokens.ravel().tolist()}
@@ -128,7 +131,7 @@ def _cut_text(doc: Document) -> tuple[list[str], list[bool], list[int]]:
 
 
 def _records(file: Entry, files: Sequence[Entry], options: ReadOptions) -> Iterator[Record[dict[str, Any]]]:
-    """Yield the documents of a file as objects of our JSON lines; DataError if spaCy cannot read it."""
+    """Yield a file's documents as objects of our JSON lines; DataError if unreadable, MissingExtraError if no spaCy."""
     spacy = _spacy()
     content = file.content()
     _check_size(content)
@@ -174,7 +177,7 @@ def _trim(sentence: Any) -> list[int] | None:
 
 
 def _spans(spans: Iterable[Any], attributes: Any) -> list[dict[str, Any]]:
-    """Return spans of spaCy as objects of our JSON lines, with the scores and sources that a group keeps."""
+    """Return spans of spaCy as JSON objects, with the scores and sources in a group's attributes if they fit."""
     found = list(spans)
     scores, sources = (attributes.get(name) for name in ("scores", "sources"))
     return [
@@ -193,7 +196,7 @@ def _spans(spans: Iterable[Any], attributes: Any) -> list[dict[str, Any]]:
 
 
 def _document(options: ReadOptions, name: str, record: dict[str, Any]) -> Document:
-    """Return the document of a record; `name` is its id if it has none."""
+    """Return the document of a record of our JSON lines; `name` is its id if it has none; DataError if unfit."""
     return jsonl.document_of(record, name, options)
 
 

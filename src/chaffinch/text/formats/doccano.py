@@ -73,16 +73,16 @@ class Doccano:
         return isinstance(record.get("label"), list) or isinstance(record.get("Comments"), list)
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield one document per line."""
+        """Yield a unit per line that is not blank."""
         return object_units(files, partial(_document, options=options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write one line per document, in the form with relations if it has some; return the number of documents."""
+        """Write one line per document, in the form with relations if it has some; count losses; return their number."""
         return write_lines(documents, target, lambda doc: _record(doc, options))
 
 
 def _document(record: Mapping[str, Any], number: str, options: ReadOptions) -> Document:
-    """Return the document of a doccano record; `number` is its id if it has none; DataError if it is malformed."""
+    """Return the document of a doccano record; `number` is its id if it has none; DataError if malformed."""
     text = record.get("text", record.get("data"))
     if not isinstance(text, str):
         raise DataError('has no "text"; expected an object with "text" and "label" or "entities"')

@@ -20,7 +20,9 @@ def from_pandas(
     id: str | None = None,  # noqa: A002  (the field's name)
     patient: str | None = None,
 ) -> Corpus:
-    """Return a corpus with a document per row, other columns as meta; ConfigError or DataError for bad columns.
+    """Return a corpus with a document per row, other columns as meta; ConfigError for bad names of columns.
+
+    `text`, `id` and `patient` are names of columns. The iteration raises DataError at a row without a text.
 
     Without `id`, a document's id is its row's label in the index.
     """
@@ -47,7 +49,7 @@ def from_pandas(
 
 
 def to_pandas(documents: Iterable[Document], *, layer: str | None = None, spans: bool = False) -> Any:
-    """Return a frame with a row per document, or per span of a layer with `spans`; MissingExtraError if no pandas.
+    """Return a frame with a row per document, with a list of spans if `layer`; or per span; MissingExtraError.
 
     Documents have the columns id, text and patient, meta fields, and, with a layer, "spans": a list of dictionaries.
     """
@@ -70,12 +72,12 @@ def to_pandas(documents: Iterable[Document], *, layer: str | None = None, spans:
 
 
 def _span_row(span: Any) -> dict[str, Any]:
-    """Return a span as a dictionary."""
+    """Return a span as a dictionary: start, end, label, score."""
     return {"start": span.start, "end": span.end, "label": span.label, "score": float(span.score)}
 
 
 def _is_missing(value: Any) -> bool:
-    """Tell whether a cell is empty: None, or not a number."""
+    """Tell whether a cell is empty: None, or NaN."""
     return value is None or value != value  # noqa: PLR0124  (only NaN differs from itself)
 
 
@@ -89,7 +91,7 @@ def from_datasets(dataset: Any, *, layer: str = "gold", text: str = "text") -> C
     options = ReadOptions(layer=layer, tag_names=_tag_names(dataset.features))
 
     def walk() -> Iterator[Document]:
-        """Yield a document for each row: of its tokens and tags if it has tokens, else of its text."""
+        """Yield a document for each row: of its tokens and tags if it has tokens, else of its text; or DataError."""
         for number, row in enumerate(dataset):
             if "tokens" in row:
                 yield document_of({key: value for key, value in row.items() if value is not None}, str(number), options)
@@ -102,7 +104,7 @@ def from_datasets(dataset: Any, *, layer: str = "gold", text: str = "text") -> C
 
 
 def _tag_names(features: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of a dataset's integer tags; none if its tags are text."""
+    """Return the names of a dataset's integer tags, in order; () if its tags are text or it has none."""
     for key in ("ner_tags", "tags", "labels"):
         names = getattr(getattr(features.get(key), "feature", None), "names", None)
         if names is not None:

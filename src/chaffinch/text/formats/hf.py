@@ -52,18 +52,18 @@ class TokenLists:
     can: ClassVar[Capabilities] = Capabilities("line", 1, needs_tokens=True, names_tags=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Recognise lines of objects with a list of words called "tokens"."""
+        """Tell whether a file's first line is an object with a list of words called "tokens", and no "layers"."""
         record = first_object(entry, head)
         if record is None or "layers" in record or not isinstance(record.get("tokens"), list):
             return False
         return all(isinstance(token, str) for token in record["tokens"])
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield one document per line; tokens are given."""
+        """Yield a unit per line that is not blank; tokens are given."""
         return object_units(files, partial(document_of, options=options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write one line per document, with IOB2 tags as text, none without layers; return the number of documents."""
+        """Write a line per document, with IOB2 tags as text, none without layers; count losses; return their number."""
         return write_lines(documents, target, lambda doc: _record(doc, options))
 
 
@@ -92,7 +92,7 @@ def document_of(record: Mapping[str, Any], number: str, options: ReadOptions) ->
 
 
 def read_sizes(record: Mapping[str, Any], length: int) -> list[int]:
-    """Return the sentences' sizes in "sentences", else one for all; DataError if they do not add up to `length`."""
+    """Return the sizes in "sentences", else one sentence for all; DataError unless they add up to `length`."""
     if "sentences" not in record:
         return [length] if length else []
     sizes = convert(record["sentences"], list[int])
@@ -102,7 +102,7 @@ def read_sizes(record: Mapping[str, Any], length: int) -> list[int]:
 
 
 def _tag_names(key: str, tags: Sequence[str | int], names: Sequence[str], length: int) -> list[str]:
-    """Return the tags as text, with integers replaced by their names; DataError unless all are valid."""
+    """Return the tags as text, integers replaced by their `names`; DataError if invalid or not `length` of them."""
     if len(tags) != length:
         raise DataError(f'{len(tags)} tags in "{key}" for {length} tokens; there must be one tag per token')
     if not names and any(isinstance(tag, int) for tag in tags):
@@ -122,7 +122,7 @@ def _tag_names(key: str, tags: Sequence[str | int], names: Sequence[str], length
 
 
 def _record(doc: Document, options: WriteOptions) -> dict[str, Any]:
-    """Return a document as a record of token and tag lists (IOB2); count what it cannot hold."""
+    """Return a document as a record of token and tag lists (IOB2), tags only with a layer; count losses."""
     words, sizes = doc.words(), sentence_sizes(doc)
     note_layout(doc, words, sizes, options.losses)
     reserved = (*_RESERVED, "ner_tags") if doc.layers else (*_RESERVED, *_TAGS)

@@ -88,11 +88,11 @@ class Records:
         return spanish == (self.root == "MEDDOCAN")
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield one document per file; without <TAGS> it has no layer."""
+        """Yield a unit per file; a document without <TAGS> has no layer."""
         return file_units(files, partial(self._parse, options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a folder with one .xml file per document, named by its id; return the number of documents."""
+        """Write a folder of .xml files named by id; count losses; return the number; DataError for unfit ids."""
         target.mkdir()
         count = 0
         for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
@@ -102,12 +102,12 @@ class Records:
         return count
 
     def _group(self, name: str) -> str | None:
-        """Return the patient NNN of a record named NNN-MM, in formats whose names give the patient."""
+        """Return the patient NNN of a record named NNN-MM; None for other names, or if names give no patient."""
         match = _RECORD.match(PurePosixPath(name).name) if self.patients else None
         return match[1] if match else None
 
     def _parse(self, options: ReadOptions, name: str, where: str, content: bytes) -> Document:
-        """Parse a file's XML into a document with the id `name`; raise DataError with `where` if it is broken."""
+        """Return the document, with the id `name`, of a file's XML; DataError with `where` if it is broken."""
         root = parse(content, where)
         try:
             return self._document(root, name, options)
@@ -137,7 +137,7 @@ class Records:
         )
 
     def _xml(self, doc: Document, options: WriteOptions) -> str:
-        """Return a document as XML with its text and tags; count what it cannot hold."""
+        """Return a document as XML with its text and tags; replace illegal characters; count losses."""
         text = _legal(doc.text, "characters XML cannot hold (written as U+FFFD)", options)
         indent = self.indent
         lines = [self.declaration, f"<{self.root}>", f"{indent}<TEXT>{cdata(text)}</TEXT>"]
@@ -160,7 +160,7 @@ class Records:
 
 
 def _read_tag(element: Element, text: str, losses: Losses) -> tuple[str, Span]:
-    """Return the element's name and the span of one tag; DataError if its offsets or its quoted text do not fit."""
+    """Return (element name, span) of a tag; count other attributes as lost; DataError if offsets or quote misfit."""
     try:
         start, end = whole_number(element.get("start"), "start"), whole_number(element.get("end"), "end")
         check_offsets(start, end, text)
@@ -184,7 +184,7 @@ def _unusual_tags(found: Iterable[tuple[str, Span]], losses: Losses) -> dict[str
 
 
 def _tags_of_meta(meta: Mapping[str, object], spans: Sequence[Span], options: WriteOptions) -> dict[str, str]:
-    """Return the table from TYPE to element name, updated from the meta field "tags"; count other meta as lost."""
+    """Return {TYPE: element name}, updated from the meta field "tags" for labels in use; count other meta as lost."""
     stored = meta.get("tags")
     labels = {span.label for span in spans}
     unusual = {
@@ -197,7 +197,7 @@ def _tags_of_meta(meta: Mapping[str, object], spans: Sequence[Span], options: Wr
 
 
 def _legal(text: str, what: str, options: WriteOptions) -> str:
-    """Replace the characters XML cannot hold, and count them as lost."""
+    """Return the text with the characters XML cannot hold replaced; count them as lost under the name `what`."""
     kept, replaced = replace_illegal(text)
     options.losses.add(what, replaced)
     return kept

@@ -94,17 +94,17 @@ class JsonLines:
     )
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Recognise lines of objects with a text, whatever else is in them; more special formats are tried before."""
+        """Tell whether a file's first line is an object with a text; more special formats are tried before."""
         record = first_object(entry, head)
         return record is not None and isinstance(record.get("text"), str)
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield one document per line; a record without an id gets its number in the file."""
+        """Yield a unit per line that is not blank; a record without an id gets its number in the file."""
         chosen = _choose_fields(files, options.columns)
         return object_units(files, partial(document_of, options=options, chosen=chosen))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write one line per document, from which all but infinite numbers and NaN come back; return the number."""
+        """Write a line per document; only infinite numbers and NaN do not come back (counted); return the number."""
         return write_lines(documents, target, lambda doc: _record(doc, options))
 
 
@@ -124,7 +124,7 @@ def _choose_fields(files: Sequence[Entry], wanted: ColumnChoice) -> ChosenColumn
 
 
 def _parse_quietly(line: bytes) -> dict[str, Any] | None:
-    """Return the object on a line, or None if it has none."""
+    """Return the JSON object on a line, or None if there is none; raise nothing."""
     try:
         record = msgspec.json.decode(line) if line.strip() else None
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -160,7 +160,7 @@ def document_of(
 
 
 def _document(record: Mapping[str, Any], number: str, options: ReadOptions) -> Document:
-    """Return the document of an object with our field names, also a short list of spans; `number` is a default id."""
+    """Return the document of an object with our field names, or short spans; `number`: default id; or DataError."""
     known = convert(record, DocumentRecord)
     layers = {name: spans_of(items) for name, items in (known.layers or {}).items()}
     short = next((key for key in _SHORT if isinstance(record.get(key), list)), None)
@@ -183,7 +183,7 @@ def _document(record: Mapping[str, Any], number: str, options: ReadOptions) -> D
 
 
 def relation_of(item: RelationRecord) -> Relation:
-    """Return the relation of a checked JSON object."""
+    """Return the relation of a JSON object whose types are checked."""
     arguments = tuple(Argument(a.role, tuple(spans_of(a.spans)), a.concept) for a in item.arguments)
     return Relation(item.label, arguments, item.score, item.source)
 
@@ -213,14 +213,17 @@ def record_of(doc: Document) -> dict[str, Any]:
 
 
 def _record(doc: Document, options: WriteOptions) -> dict[str, Any]:
-    """Return a document as a JSON object, with its original field names if these are kept."""
+    """Return a document as a JSON object, with its original field names if these are kept; count losses."""
     note_numbers(doc, options.losses)
     record, columns = record_of(doc), options.columns_of(doc, JSONL.name)
     return record if columns is None else _rename_fields(record, columns)
 
 
 def _rename_fields(record: dict[str, Any], columns: Columns) -> dict[str, Any]:
-    """Return the object with the field names that the document came with; a field whose name clashes keeps ours."""
+    """Return a JSON object with the names its document came with; a field whose name clashes keeps ours.
+
+    The given object is emptied.
+    """
     named: dict[str, Any] = {columns.id or "id": record.pop("id"), **columns.cut(record.pop("text"))}
     if "group" in record and (columns.patient or "group") not in named:
         named[columns.patient or "group"] = record.pop("group")
@@ -230,7 +233,7 @@ def _rename_fields(record: dict[str, Any], columns: Columns) -> dict[str, Any]:
 
 
 def soft_record(soft: Soft) -> dict[str, Any]:
-    """Return token distributions as a JSON object."""
+    """Return token distributions as a JSON object: the labels, and a list of values per token."""
     return {"labels": soft.labels, "values": soft.values.tolist()}
 
 

@@ -85,16 +85,16 @@ class LabelStudio:
     can: ClassVar[Capabilities] = Capabilities("record", exact=True, layers="many")
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Recognise a JSON list whose first object looks like a task."""
+        """Tell whether a file is a JSON list whose first object looks like a task."""
         return _TASK.match(head.removeprefix(b"\xef\xbb\xbf").lstrip()) is not None
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield one document per task; errors name the number of the task in its file, counted from 1."""
+        """Yield a unit per task; errors name the number of the task in its file, counted from 1."""
         for file in files:
             yield from record_units(file, _tasks(file, files), partial(_parse_task, options), "task")
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a JSON list with one task per document, offsets in code points; return their number."""
+        """Write a JSON list with one task per document, offsets in code points; count losses; return their number."""
         encoder = msgspec.json.Encoder()
         count = 0
         with target.open("wb") as stream:
@@ -106,7 +106,7 @@ class LabelStudio:
 
 
 def _document(task: Task, number: str, options: ReadOptions) -> Document:
-    """Return the document of a task: annotations and predictions become layers; `number` is its id if it has none."""
+    """Return a task's document, results as layers; `number` is its id if it has none; count losses; or DataError."""
     results = _results(task, options)
     regions_by_layer = {name: _regions(result, options.losses) for name, result in results.items()}
     key = _text_key(task.data, [item for found in regions_by_layer.values() for item, _ in found])
@@ -155,7 +155,7 @@ def _parse_task(options: ReadOptions, name: str, task: Any) -> Document:
 
 
 def _results(task: Task, options: ReadOptions) -> dict[str, AnnotationResult]:
-    """Return {layer: annotation or prediction} of a task; cancelled annotations are left out and counted."""
+    """Return {layer: annotation or prediction} of a task, in order; count cancelled ones as lost."""
     valid = [result for result in task.annotations if not result.was_cancelled]
     options.losses.add("cancelled annotations", len(task.annotations) - len(valid))
     found = {options.layer if n == 1 else f"annotation:{n}": result for n, result in enumerate(valid, start=1)}
@@ -166,7 +166,7 @@ def _results(task: Task, options: ReadOptions) -> dict[str, AnnotationResult]:
 
 
 def _regions(result: AnnotationResult, losses: Losses) -> list[tuple[LabelItem, RegionValue]]:
-    """Return the labelled regions of plain text; count other items, except relations, as lost."""
+    """Return the labelled regions of plain text; count other items, except relations, as lost; or DataError."""
     found = []
     for item in result.result:
         if item.type == "labels" and not isinstance(item.value.get("start"), str):
@@ -190,7 +190,7 @@ def _text_key(data: Mapping[str, Any], items: Sequence[LabelItem]) -> str:
 
 
 def _offset_counter(text: str, regions: Sequence[RegionValue]) -> Callable[[int], int]:
-    """Return how offsets become code points: unchanged if regions fit, else from UTF-16; DataError if neither."""
+    """Return a function from offset to code point: none needed if regions fit, else from UTF-16; or DataError."""
     units = np.zeros(1, np.int64)  # how many units there are before each character
 
     def of_units(offset: int) -> int:
@@ -251,7 +251,7 @@ def _task(doc: Document, number: int, options: WriteOptions) -> dict[str, Any]:
 
 
 def _relations_by_layer(doc: Document, losses: Losses) -> dict[str, list[Relation]]:
-    """Return the relations by the first layer that holds all their mentions; count the others as lost."""
+    """Return {layer: relations}, each at the first layer with all its mentions; count the others as lost."""
     by_layer: dict[str, list[Relation]] = {name: [] for name in doc.layers}
     layer_spans = {name: {astuple(span) for span in spans} for name, spans in doc.layers.items()}
     for relation in doc.relations:

@@ -62,18 +62,21 @@ class Parquet:
     )
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Recognise the four bytes with which every Parquet file begins."""
+        """Tell whether a file begins with the four bytes of every Parquet file."""
         return head.startswith(b"PAR1")
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield one document per row; the line in errors is the number of the row, counted from 1."""
+        """Yield a unit per row; the line in errors is the number of the row, counted from 1."""
         chosen = choose_for_files(files, partial(_choose, options.columns))
         for index, file in enumerate(files):
             records = _records(file, files, chosen[index])
             yield from record_units(file, records, partial(_document, options, chosen[index]))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write in row groups, by the first document's columns if it has them; return the number of documents."""
+        """Write in row groups, by the first document's columns if it has them; count losses; return the number.
+
+        MissingExtraError without pyarrow, DataError if only some documents have columns.
+        """
         pa, pq = _pyarrow()
         documents = iter(documents)
         first = next(documents, None)
@@ -101,7 +104,7 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 def _schema() -> Any:
-    """Return the Arrow schema of our own Parquet files."""
+    """Return the Arrow schema of our own Parquet files; MissingExtraError without pyarrow."""
     pa, _ = _pyarrow()
     place = [("start", pa.int64()), ("end", pa.int64())]
     texts = [(name, pa.string()) for name in ("source", "concept")]
@@ -119,7 +122,7 @@ def _schema() -> Any:
 
 
 def _batches(documents: Iterable[Document], options: WriteOptions) -> Iterator[list[dict[str, Any]]]:
-    """Yield the documents' rows in lists of at most `_ROWS` rows and about `_CHARS` characters."""
+    """Yield documents' rows in lists of at most `_ROWS` rows and about `_CHARS` characters; count lost numbers."""
     rows: list[dict[str, Any]] = []
     size = 0
     for doc in documents:
@@ -147,7 +150,10 @@ def _row(doc: Document) -> dict[str, Any]:
 
 
 def _write_columns(documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-    """Write documents under the names of their own columns, meta fields as typed columns; return the number."""
+    """Write documents under their own columns' names; count losses; return the number; DataError if one has none.
+
+    Meta fields become typed columns.
+    """
     pa, pq = _pyarrow()
     kinds: dict[str, set[type]] = {}
     with spool(target.parent) as rows:
@@ -168,7 +174,7 @@ def _write_columns(documents: Iterable[Document], target: Path, options: WriteOp
 
 
 def _row_by_columns(doc: Document, options: WriteOptions) -> dict[str, Any]:
-    """Return a document's row under the names of its columns; DataError if it has none; count losses."""
+    """Return a document's row under the names of its columns; count losses; DataError if it has no columns."""
     columns = options.columns_of(doc, PARQUET.name)
     if columns is None:
         raise DataError("documents with columns and without cannot be written to one file; write two files")
@@ -187,7 +193,7 @@ def _row_by_columns(doc: Document, options: WriteOptions) -> dict[str, Any]:
 
 
 def _column_type(pa: Any, kinds: set[type]) -> Any:
-    """Return the type of a column by those of its values; values of several types, and objects, become JSON text."""
+    """Return the Arrow type of a column by those of its values; mixed types and objects are text, lists are spans."""
     found = kinds - {type(None)}
     if found == {list}:
         return pa.list_(pa.struct([("start", pa.int64()), ("end", pa.int64()), ("label", pa.string())]))
@@ -208,7 +214,7 @@ def _to_json(value: Any) -> str:
 
 
 def _choose(wanted: ColumnChoice, file: Entry) -> ChosenColumns:
-    """Return a file's columns by its schema and first rows, our names for our files; ConfigError if unsure."""
+    """Return a file's columns by its schema and first rows; fixed ones for our own files; ConfigError if unsure."""
     ours = ChosenColumns(("text",), "id", "group")
     kind, names, rows = _look(file)
     return ours if kind != "other" and not wanted else choose_columns(names, rows, wanted)
@@ -289,7 +295,7 @@ def _native_record(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _json(name: str, cell: Any) -> Any:
-    """Parse a cell as JSON; raise DataError that names the column if it is not."""
+    """Return the value of a cell of JSON text; DataError, which names the column, if it is not JSON."""
     try:
         return msgspec.json.decode(cell)
     except (msgspec.DecodeError, UnicodeError, RecursionError, TypeError):
@@ -299,7 +305,7 @@ def _json(name: str, cell: Any) -> Any:
 
 
 def _other_record(row: Mapping[str, Any], chosen: ChosenColumns, wanted: ColumnChoice) -> dict[str, Any]:
-    """Return the JSON object of a row that another program wrote, with its other columns as meta fields."""
+    """Return the JSON object of a row that another program wrote: text, group, id, spans, other columns as meta."""
     columns = {column.lower(): column for column in reversed(list(row))}
     spans = next((columns[name] for name in _SPANS if name in columns and _are_spans(row[columns[name]])), None)
     taken = (*chosen.texts, chosen.id, spans, columns.get("group"), wanted.patient and chosen.patient)
@@ -322,7 +328,7 @@ def _other_record(row: Mapping[str, Any], chosen: ChosenColumns, wanted: ColumnC
 
 
 def _are_spans(value: Any) -> bool:
-    """Tell whether a value is a list of objects with start, end and label."""
+    """Tell whether a value is a list (perhaps empty) of objects with start, end and label."""
     wanted = {"start", "end", "label"}
     return isinstance(value, list) and all(isinstance(item, dict) and wanted <= item.keys() for item in value)
 

@@ -69,16 +69,16 @@ class PubTator:
     can: ClassVar[Capabilities] = Capabilities("stream")
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Recognise a first line with an id and |t|."""
+        """Tell whether the first line of a file has an id and |t|."""
         return _START.match(head.removeprefix(b"\xef\xbb\xbf")) is not None
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield the documents of each file, one after the other."""
+        """Yield a unit per document of each file, one after the other."""
         for file in files:
             yield from record_units(file, _blocks(file, options), partial(_document, options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write one block of lines per document, an empty line after each; return the number of documents."""
+        """Write a block of lines per document, an empty line after each; count losses; return their number."""
         count = 0
         with target.open("w", encoding="utf-8", newline="") as stream:
             for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
@@ -108,7 +108,7 @@ def _blocks(file: Entry, options: ReadOptions) -> Iterator[Record[_Block]]:
 
 
 def _take(block: _Block | None, content: str, header: re.Match[str] | None, options: ReadOptions) -> None:
-    """Add a line other than a title to the block: abstract, mention or relation; DataError if it fits none."""
+    """Add a line but a title to the block: abstract, mention or relation; count losses; DataError if none of them."""
     columns = content.split("\t")
     if block is None or (header[1] if header else columns[0]) != block.id:
         raise DataError("belongs to no document: its id is not that of the |t| line above it")
@@ -129,7 +129,7 @@ def _take(block: _Block | None, content: str, header: re.Match[str] | None, opti
 
 
 def _take_mention(block: _Block, columns: Sequence[str], options: ReadOptions) -> None:
-    """Add a mention's span to the block; raise DataError if its offsets or quoted text do not fit."""
+    """Add a mention's span and seventh column to the block; count columns after it as lost; DataError if it misfits."""
     start, end, text = whole_number(columns[1], "the start"), whole_number(columns[2], "the end"), block.text
     check_offsets(start, end, text)
     check_quote(columns[3], [text[start:end]], start, end)
@@ -154,7 +154,7 @@ def _document(options: ReadOptions, name: str, block: _Block) -> Document:
 
 
 def _relation(label: str, concepts: Sequence[str], mentions: Mapping[str, tuple[Span, ...]]) -> Relation:
-    """Return a relation between concepts with all their mentions; roles are the mentions' labels if these differ."""
+    """Return a relation of two concepts with their mentions; roles are the labels if they differ, else Arg1, Arg2."""
     spans = [mentions.get(concept, ()) for concept in concepts]
     labels = [{span.label for span in found} for found in spans]
     distinct = all(len(names) == 1 for names in labels) and labels[0] != labels[1]
@@ -219,7 +219,7 @@ def _individual(doc: Document, spans: Sequence[Span], options: WriteOptions) -> 
 
 
 def _clean(text: str, pattern: str, what: str, options: WriteOptions) -> str:
-    """Replace each character that matches the pattern by a blank, and count it as lost."""
+    """Return the text, a blank for each character that matches the pattern; count them as lost under `what`."""
     kept, replaced = re.subn(pattern, " ", text)
     options.losses.add(what, replaced)
     return kept

@@ -33,12 +33,12 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
 
 
 def hold(handle: int) -> None:
-    """Lock an open temporary file until it is closed, so that nobody takes it for a left-over."""
+    """Lock an open temporary file until it is closed, so that no process removes it as a left-over."""
     _lock(handle)
 
 
 def remove_left_overs(folder: Path) -> None:
-    """Remove temporary files and folders of killed processes from a folder; whatever hinders it is no fault."""
+    """Remove old temporary items that no process holds any more from a folder; errors of the system are ignored."""
     with suppress(OSError):
         for path in folder.glob(f"{TEMPORARY}*"):
             with suppress(OSError):
@@ -47,7 +47,7 @@ def remove_left_overs(folder: Path) -> None:
 
 
 def _is_left(path: Path) -> bool:
-    """Tell whether no process holds a temporary file or folder."""
+    """Tell whether no process holds a temporary file or folder; False without locks; OSError if it cannot be opened."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_NOFOLLOW", 0))
     try:
         return _lock(handle)
@@ -56,7 +56,7 @@ def _is_left(path: Path) -> bool:
 
 
 def _lock(handle: int) -> bool:
-    """Lock an open file; return False if another process holds it, or there are no locks on this system."""
+    """Lock an open file, and tell whether that worked; not if another holds it, or the system has no locks."""
     try:
         import fcntl
 

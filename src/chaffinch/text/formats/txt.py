@@ -25,15 +25,15 @@ class PlainText:
     can: ClassVar[Capabilities] = Capabilities("file", 5, exact=True, layers="none", annotated_as="brat")
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Recognise any .txt file; the more special formats are tried before."""
+        """Tell whether a file ends in .txt; the more special formats are tried before."""
         return entry.suffix == ".txt"
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield one document per file; its id is the file's name without the suffix."""
+        """Yield a unit per file; the document's id is the file's name without the suffix."""
         return file_units(files, partial(_document, options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a folder with one .txt file per document, named by its id; return the number of documents."""
+        """Write a folder of .txt files named by id; all else is lost; return the number; DataError for unfit ids."""
         target.mkdir()
         count = 0
         for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
@@ -43,7 +43,7 @@ class PlainText:
 
 
 def _document(options: ReadOptions, stem: str, where: str, content: bytes) -> Document:
-    """Return a document of the file's decoded text, with `stem` as its id; DataError with `where` if it is bad."""
+    """Return a document of the file's decoded text, its id `stem`; DataError with `where` if it cannot be decoded."""
     try:
         return Document.make(decode(content, where), id=stem, split=options.split, max_chars=options.max_chars)
     except DataError as error:

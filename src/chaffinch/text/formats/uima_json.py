@@ -45,16 +45,16 @@ class UimaJson:
     can: ClassVar[Capabilities] = Capabilities("file", exact=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Recognise a JSON object with the types or the feature structures of a CAS."""
+        """Tell whether a file is a JSON object with the types or the feature structures of a CAS."""
         start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
         return start.startswith(b"{") and (b'"%TYPES"' in head or b'"%FEATURE_STRUCTURES"' in head)
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield one document per file."""
+        """Yield a unit per file."""
         return file_units(files, partial(_parse, options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a folder with one .json file per document, named by its id; return the number of documents."""
+        """Write a folder of .json files named by id; count losses; return the number; DataError for unfit ids."""
         target.mkdir()
         count = 0
         for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
@@ -63,7 +63,7 @@ class UimaJson:
 
 
 def _parse(options: ReadOptions, name: str, where: str, content: bytes) -> Document:
-    """Parse a file into a document with the id `name`; raise DataError with `where` if it is broken."""
+    """Return the document, with the id `name`, of a file's bytes; DataError with `where` if it is broken."""
     record = parse_object(content.removeprefix(b"\xef\xbb\xbf"), where)
     try:
         structures = list(_structures(record.get("%FEATURE_STRUCTURES")))
@@ -82,7 +82,7 @@ def _structures(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _text(structures: Sequence[Mapping[str, Any]], views: Any) -> tuple[str, str]:
-    """Return the id and the text of the first view; raise DataError if there is none."""
+    """Return the id (of its sofa) and the text of the first view; raise DataError if there is none."""
     sofas = {str(row.get("%ID")): row for row in structures if row.get("%TYPE") == _SOFA}
     first = views.get(VIEW) if isinstance(views, dict) else None
     chosen = str(first.get("%SOFA")) if isinstance(first, dict) else next(iter(sofas), "")
@@ -93,7 +93,7 @@ def _text(structures: Sequence[Mapping[str, Any]], views: Any) -> tuple[str, str
 
 
 def _annotations(structures: Iterable[Mapping[str, Any]], sofa: str, options: ReadOptions) -> Iterator[Annotation]:
-    """Yield the annotations of a view; count those of other views as lost."""
+    """Yield the annotations of the view `sofa`; count those of other views as lost; DataError for bad offsets."""
     for row in structures:
         if "begin" not in row and "end" not in row:
             continue  # no annotation of a stretch
@@ -107,7 +107,7 @@ def _annotations(structures: Iterable[Mapping[str, Any]], sofa: str, options: Re
 
 
 def _cas(doc: Document, options: WriteOptions) -> dict[str, Any]:
-    """Return a document as the JSON object of a CAS."""
+    """Return a document as the JSON object of a CAS; count what it cannot hold."""
     rows: list[dict[str, Any]] = [
         {"%TYPE": one.type, "@sofa": 1, "begin": one.begin, "end": one.end, **one.features}
         for one in annotations_of(doc, options)

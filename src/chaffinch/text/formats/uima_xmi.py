@@ -38,15 +38,15 @@ class UimaXmi:
     can: ClassVar[Capabilities] = Capabilities("file", exact=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Recognise XML whose root is <xmi:XMI>."""
+        """Tell whether a file is XML whose root is <xmi:XMI>."""
         return root_name(head) == "xmi:XMI"
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield one document per file."""
+        """Yield a unit per file."""
         return file_units(files, partial(_parse, options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a folder with one .xmi file per document, named by its id; return the number of documents."""
+        """Write a folder of .xmi files named by id; count losses; return the number; DataError for unfit ids."""
         target.mkdir()
         count = 0
         for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
@@ -55,7 +55,7 @@ class UimaXmi:
 
 
 def _parse(options: ReadOptions, name: str, where: str, content: bytes) -> Document:
-    """Parse a file into a document with the id `name`; raise DataError with `where` if it is broken."""
+    """Return the document, with the id `name`, of a file's bytes; DataError with `where` if it is broken."""
     root = parse(content, where)
     try:
         number, text = _text(root)
@@ -65,7 +65,7 @@ def _parse(options: ReadOptions, name: str, where: str, content: bytes) -> Docum
 
 
 def _text(root: Element) -> tuple[str, str]:
-    """Return the id and the text of the first view; raise DataError if there is none."""
+    """Return the id (of its sofa) and the text of the first view; raise DataError if there is none."""
     sofas = root.findall(f"{{{_CAS}}}Sofa")
     chosen = next((one for one in sofas if one.get("sofaID") == VIEW), sofas[0] if sofas else None)
     text = None if chosen is None else chosen.get("sofaString")
@@ -75,7 +75,7 @@ def _text(root: Element) -> tuple[str, str]:
 
 
 def _annotations(root: Element, sofa: str, options: ReadOptions) -> Iterator[Annotation]:
-    """Yield the annotations of a view; count those of other views as lost."""
+    """Yield the annotations of the view `sofa`; count those of other views as lost; DataError for bad offsets."""
     for element in root.iterchildren(tag=etree.Element):
         if "begin" not in element.attrib or "end" not in element.attrib:
             continue  # no annotation of a stretch
@@ -89,14 +89,14 @@ def _annotations(root: Element, sofa: str, options: ReadOptions) -> Iterator[Ann
 
 
 def _type(element: Element) -> str:
-    """Return the name of the type of an element: its namespace as a package, and its name."""
+    """Return the full name of an element's type: its namespace as a package, a dot, and its name."""
     name = etree.QName(element)
     package = (name.namespace or "").removeprefix("http:///").removesuffix(".ecore").replace("/", ".")
     return f"{package}.{name.localname}"
 
 
 def _xmi(doc: Document, options: WriteOptions) -> str:
-    """Return a document as XMI, with characters that XML cannot hold replaced and counted."""
+    """Return a document as XMI, characters that XML cannot hold replaced; count losses."""
     text, replaced = replace_illegal(doc.text)
     options.losses.add("characters XML cannot hold (written as U+FFFD)", replaced)
     package, _, name = ENTITY.rpartition(".")
@@ -117,7 +117,7 @@ def _xmi(doc: Document, options: WriteOptions) -> str:
 
 
 def _legal(value: str, losses: Losses) -> str:
-    """Return a feature as an attribute in quotes; count characters that XML cannot hold."""
+    """Return a feature as an attribute in quotes, characters that XML cannot hold replaced and counted as lost."""
     kept, replaced = replace_illegal(value)
     losses.add("characters of fields that XML cannot hold (written as U+FFFD)", replaced)
     return attribute(kept)

@@ -65,7 +65,7 @@ def file_units(files: Iterable[Entry], make: Callable[[str, str, bytes], Documen
 def record_units(
     file: Entry, records: Iterable[Record[R]], make: Callable[[str, R], Document], word: str = ""
 ) -> Iterator[Unit]:
-    """Yield a unit per record, which calls `make` with its name and value; on DataError, a failing unit ends it.
+    """Yield a unit per record; reading it calls `make`; where `records` raises DataError, a failing unit is the last.
 
     If the records can no longer be separated, all that follow are one unit that fails. Messages begin with `word` and
     the number of the record, for files in which line numbers do not help.
@@ -83,7 +83,7 @@ def record_units(
 def line_units(
     files: Sequence[Entry], make: Callable[[str, str, int, str], Document], *, make_id: Callable[[Entry, int], str]
 ) -> Iterator[Unit]:
-    """Yield a unit per line not blank, which calls `make` with line, path, number and id; DataError: a failing one.
+    """Yield a unit per line that is not blank; reading it calls `make`; a file that breaks off ends in a failing unit.
 
     `make` gets the text of the line, the path of its file and its number in it, and the name of a document that has no
     id, which `make_id` makes of the file and the index of the document.
@@ -101,7 +101,7 @@ def line_units(
 
 
 def failing_unit(name: str, error: DataError, *, rest: bool = False) -> Unit:
-    """Return a unit that raises the error when it is read."""
+    """Return a unit that raises the error when it is read; with `rest`, it represents all that follow in its file."""
     return Unit(name, name, partial(_fail, error), _parse_nothing, rest)
 
 
@@ -124,7 +124,7 @@ def _lines(file: Entry) -> Iterator[tuple[int, bytes]]:
 def _parse_line(
     make: Callable[[str, str, int, str], Document], where: str, number: int, name: str, line: bytes
 ) -> Document:
-    """Decode a line, and make its document; errors name the path and line."""
+    """Return the document that `make` returns for a line of UTF-8; a DataError names the path and line."""
     text = decode(line.removeprefix(BOM), where, number)
     try:
         return make(text, where, number, name)
@@ -133,7 +133,10 @@ def _parse_line(
 
 
 def _parse_record(make: Callable[[str, R], Document], record: Record[R], where: str, place: str, _: bytes) -> Document:
-    """Make the document of a record; errors name the path, the line and its place."""
+    """Return the document that `make` returns for a record; a DataError names the path, the line and its place.
+
+    The last parameter, the unit's bytes, is not used: the record is parsed already.
+    """
     try:
         return make(record.name, record.value)
     except DataError as error:
@@ -142,7 +145,7 @@ def _parse_record(make: Callable[[str, R], Document], record: Record[R], where: 
 
 
 def _encode(value: object) -> bytes:
-    """Return bytes that represent a value, for hashing: MessagePack, or `repr` where that fails."""
+    """Return bytes that represent a value, to hash it: MessagePack, or `repr` where that fails."""
     try:
         return msgspec.msgpack.encode(value, enc_hook=repr)
     except OverflowError:  # a number of more than 64 bits
@@ -150,7 +153,7 @@ def _encode(value: object) -> bytes:
 
 
 def _fail(error: DataError) -> bytes:
-    """Raise the error; the content function of a unit that cannot be read."""
+    """Raise the error: what reads the content of a unit that cannot be read."""
     raise error
 
 

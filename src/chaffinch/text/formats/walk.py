@@ -91,7 +91,7 @@ class _Walk:
             self._visit_item(item, above + item.name)
 
     def _visit_item(self, item: os.DirEntry[str], name: str) -> None:
-        """List an item as file, excluded or unread, or queue it if it is a folder."""
+        """List an item as file, unread (name not UTF-8) or excluded (hidden, or a link by rule), or queue a folder."""
         if item.name.startswith("."):
             self.others.excluded.append(Excluded(printable_name(name), HIDDEN))
             return
@@ -106,7 +106,7 @@ class _Walk:
             self.others.unread.append(Unread(printable_name(name), printable_name(item.path), NOT_UTF8))
 
     def _find_rule(self, link: os.DirEntry[str]) -> str:
-        """Return the rule by which a link is excluded; "" if it is followed, or broken."""
+        """Return the rule that excludes a link; "" if it is followed (a folder is then noted as linked) or broken."""
         target = os.path.realpath(link.path)
         if not os.path.exists(target):  # noqa: PTH110  (it raises nothing)
             return ""
@@ -139,7 +139,7 @@ def _is_folder(item: os.DirEntry[str]) -> bool:
 
 
 def _items_of_file(path: str, name: str) -> InputTree:
-    """Return an archive's members, a .gz file decompressed, or the file; other packed files as unread."""
+    """Return as a tree an archive's members, or the file, .gz decompressed; other packed files are unread."""
     if is_archive(name):
         return read_archive(path, name)
     if is_other_packed(name):

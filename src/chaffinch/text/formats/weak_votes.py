@@ -77,12 +77,12 @@ class WeakLabels:
     can: ClassVar[Capabilities] = Capabilities("record", needs_tokens=True, votes=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Recognise an object of objects with weak labels in them."""
+        """Tell whether a file is an object of objects, with "weak_labels" near its beginning."""
         start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
         return _ITEMS.match(start) is not None and (b'"weak_labels"' in head or b'"weak_labels"' in entry.head(_HEAD))
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield one document per item, named by its key, with the file's name before it if there are several files."""
+        """Yield a unit per item, named by its key, with the file's name before it if there are several files."""
         items = [file for file in files if PurePosixPath(file.name).name != _META]
         metas = {str(PurePosixPath(file.name).parent): file for file in files if file not in items}
         for file in items:
@@ -91,7 +91,7 @@ class WeakLabels:
             yield from record_units(file, _records(file, meta, prefix), partial(_parse_item, options), "item")
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a folder: documents.json by number from 0, meta.json with source names; return the number."""
+        """Write a folder: documents.json by number from 0, meta.json with sources; count losses; return the number."""
         target.mkdir()
         encoder = msgspec.json.Encoder()
         count = 0
@@ -169,7 +169,7 @@ def _document(item: VotedSentence, key: str, names: Sequence[str] | None, option
 
 
 def _by_source(rows: Sequence[Sequence[Any]], length: int) -> list[list[Any]]:
-    """Turn rows of tags by token into lists by source; DataError unless there are `length` rows of one size."""
+    """Return rows of tags by token as lists by source; DataError unless there are `length` rows of one size."""
     if len(rows) != length or len({len(row) for row in rows}) > 1:
         raise DataError(f'"weak_labels" must have {length} rows, one per token, with one tag per source in each')
     return [list(column) for column in zip(*rows, strict=True)]
@@ -190,7 +190,7 @@ def _spans(found: Sequence[Any], tokens: Offsets) -> Iterator[Span]:
 
 
 def _item(doc: Document, options: WriteOptions) -> dict[str, Any]:
-    """Return the item of a document with votes in "votes" by source name; count what it cannot hold."""
+    """Return a document as an item, its votes by source name in "votes"; count what it cannot hold."""
     words, sizes = doc.words(), sentence_sizes(doc)
     note_layout(doc, words, sizes, options.losses)
     options.drop(doc, "soft", "relations")
@@ -210,7 +210,7 @@ def _item(doc: Document, options: WriteOptions) -> dict[str, Any]:
 
 
 def _runs(doc: Document, name: str, options: WriteOptions) -> list[tuple[int, int, str]]:
-    """Return (first token, end, label) of a layer's spans; count what they cannot hold as lost."""
+    """Return (first token, end, label) of a layer's spans; count as lost what these cannot hold."""
     spans: Mapping[str, Sequence[Span]] = doc.layers
     options.drop_from_spans(spans[name], "score", "source", "concept")
     return token_runs(doc, spans[name], options.losses)

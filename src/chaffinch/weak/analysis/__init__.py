@@ -26,7 +26,7 @@ def analyse(
     docs: Iterable[Document], config: MultiHMM | None = None, *, sources: Sequence[str] | None = None,
     gold: str | None = None, most: int = 10,
 ) -> Analysis:  # fmt: skip
-    """Measure how much the sources vote and agree, and estimate how good each and their aggregate are.
+    """Measure how sources vote and agree, estimate how good they and their aggregate are, list the worst disagreements.
 
     Estimates are those of an HMM of many sources fitted to these votes, without gold. True scores are of documents with
     a layer `gold`, by default "gold". `most` is how many documents with the most disagreement are listed.
@@ -53,7 +53,7 @@ def analyse(
 
 
 def choose_sources(docs: Sequence[Document], names: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return the named sources, or all in the documents; raise DataError if there are none, or a name is unknown."""
+    """Return the named sources, each once, or all in the documents; DataError if none or a name is unknown."""
     known = sources_of(docs)
     if not known:
         raise DataError("no document has a layer of a source, source:NAME; apply sources first")
@@ -64,7 +64,7 @@ def choose_sources(docs: Sequence[Document], names: Sequence[str] | None = None)
 
 
 def _source(k: int, votes: Votes, belief: Belief, truth: Truth) -> SourceFacts:
-    """Return the measures of source `k` by label, for all labels together, and for O if it votes O."""
+    """Return the facts of source `k`: measures by label, of all labels and of O votes; weight and confusion."""
     found = votes.matrix
     name, E = found.sources[k], len(found.names)
     mine = votes.source == k
@@ -84,7 +84,7 @@ def _source(k: int, votes: Votes, belief: Belief, truth: Truth) -> SourceFacts:
 
 
 def _tokens(k: int, labels: Sequence[int], votes: Votes, belief: Belief, truth: Truth) -> Measure:
-    """Return token-level measures of source `k` on some labels: coverage, overlap, conflict, estimated and true."""
+    """Return token-level measures of source `k` on `labels`: coverage, overlap, conflict, estimated and true scores."""
     kind, name = votes.kinds[:, k], votes.matrix.sources[k]
     mine = np.isin(kind, [e + 1 for e in labels])
     number = int(mine.sum())
@@ -123,7 +123,7 @@ def _spans(name: str, of_source: Bools, labels: Sequence[int], votes: Votes, bel
 
 
 def _outside(k: int, votes: Votes, belief: Belief, truth: Truth) -> Measure:
-    """Return token-level measures of source `k`'s votes for O: coverage, overlap, conflict, estimated and true."""
+    """Return token-level measures of source `k`'s votes for O: coverage, overlap, conflict, estimates, true ones."""
     mine, outside = votes.kinds[:, k] == 0, belief.chances[:, 0]
     number, hits = int(mine.sum()), float(outside[mine].sum())
     right = int((mine & (truth.kinds == 0)).sum())

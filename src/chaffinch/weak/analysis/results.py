@@ -125,7 +125,7 @@ class Analysis:
         return asdict(self)
 
     def pairs(self, least: float = NOTABLE) -> list[tuple[str, str, float]]:
-        """Return (source, source, dependence) of pairs at or above `least`, strongest first."""
+        """Return (source, source, the larger of both dependences) of pairs at or above `least`, strongest first."""
         S = len(self.dependent)
         found = [
             (self.dependent[a], self.dependent[b], max(self.dependence[a][b], self.dependence[b][a]))
@@ -135,7 +135,7 @@ class Analysis:
         return sorted((pair for pair in found if pair[2] >= least), key=lambda pair: -pair[2])
 
     def text(self, *, level: Level = "spans") -> str:
-        """Return the results as text for a terminal, with a table of sources by spans or tokens."""
+        """Return the results as text: summary, sources by spans or tokens, dependent pairs, most disputed ids."""
         parts = ["\n".join(self._overall()), "\n".join(self._by_source(level))]
         pairs = self.pairs()
         if pairs:
@@ -196,7 +196,7 @@ class Analysis:
 
 
 def cells(measure: Measure, *, gold: bool) -> list[str]:
-    """Return the numbers of a measure as text cells; with `gold`, also the true precision and recall."""
+    """Return a measure as text cells: votes, coverage, overlap, conflict, precision, recall; true ones if `gold`."""
     values = [measure.coverage, measure.overlap, measure.conflict, measure.precision, measure.recall]
     values += [measure.true_precision, measure.true_recall] if gold else []
     return [f"{measure.votes:,}", *map(cell, values)]

@@ -64,7 +64,7 @@ class Votes:
 
     @property
     def share_in_conflict(self) -> float:
-        """Return the share of distinct proposed spans that are in conflict with another source."""
+        """Return the share of distinct proposed spans that are in conflict with another source; 0 without spans."""
         return share(len(self.in_conflict), len(candidates(self.matrix)))
 
 
@@ -83,7 +83,7 @@ class Belief:
 
     @classmethod
     def of(cls, matrix: VoteMatrix, config: MultiHMM | None) -> Belief:
-        """Fit a multi-source HMM to the votes, and compute expected labels and the sources' estimated rates."""
+        """Fit a multi-source HMM to sources that vote; compute expected labels, aggregated spans, sources' rates."""
         speaking = [name for k, name in enumerate(matrix.sources) if (matrix.codes[:, k] >= 0).any()]
         chosen = matrix.choose(speaking)
         model = multihmm.fit(chosen, config)
@@ -102,7 +102,7 @@ class Belief:
 
     @property
     def expected(self) -> tuple[Floats, Floats]:
-        """Return (E,) the expected numbers of spans, and of tokens, of each label."""
+        """Return (E,) the expected number of spans of each label, and (E,) that of tokens."""
         begun, inside = self.chances[:, 1::2].sum(axis=0), self.chances[:, 2::2].sum(axis=0)
         return begun, begun + inside
 
@@ -165,7 +165,7 @@ class Truth:
 
 
 def _agreement(votes: Votes) -> float | None:
-    """Return the share of spans, of those where sources overlap, that the other sources' span vote finds; or None."""
+    """Return the share of sources' overlapped spans that the span vote of the other sources keeps; None without any."""
     found, spans = votes.matrix, votes.spans
     agreed = spoken = 0
     for k, name in enumerate(found.sources):

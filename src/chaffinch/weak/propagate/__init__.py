@@ -35,7 +35,7 @@ class TextSources:
     lexicon: Mapping[Key, str] = field(default_factory=dict)
 
     def __call__(self, doc: Document, spans: Iterable[Span]) -> tuple[Span, ...]:
-        """Return a document's spans and those that the rules add; `Span.source` of an added span names its rule."""
+        """Return, sorted, a document's spans and those that the rules add; `Span.source` of these names the rule."""
         spans = tuple(spans)
         page = LabelledText.of(doc, spans)
         self._within(page)
@@ -45,7 +45,7 @@ class TextSources:
         return tuple(sorted((*spans, *page.added)))
 
     def _within(self, page: LabelledText) -> None:
-        """Label further runs of a page, in place: by its abbreviations, its compounds and its labelled strings."""
+        """Label more runs of a page, in place: abbreviations, compounds, and repeats of labelled strings."""
         page.add_known(short_forms(page), ABBREVIATION)
         for t, label, suffix in compounds(page):
             if self.suffixes.get(suffix, self.other_suffixes):
@@ -53,7 +53,7 @@ class TextSources:
         page.add_known(history(page), HISTORY)
 
     def strings(self) -> dict[str, tuple[str, ...]]:
-        """Return all rules as named tuples of strings, for a model file; `of` reads them."""
+        """Return all rules as {name: tuple of strings}, for a model file; `of` reads them."""
         return {
             "heads": tuple(self.heads.labels), "heads.labels": tuple(self.heads.labels.values()),
             "heads.alone": tuple(sorted(self.heads.alone)), "heads.refused": tuple(sorted(self.heads.refused)),
@@ -83,7 +83,7 @@ def enrich(docs: Sequence[Document], layer: str, *, into: str = "own") -> list[D
 
 
 def apply(sources: TextSources, docs: Iterable[Document], layer: str, *, into: str = "own") -> list[Document]:
-    """Return the documents with a layer of the spans of `layer` and those that the rules add to them."""
+    """Return the documents with a layer `into`: the spans of `layer` and those that the rules add to them."""
     return [doc.with_layer(into, sources(doc, doc.layer(layer))) for doc in docs]
 
 
@@ -127,7 +127,7 @@ def short_forms(page: LabelledText) -> dict[Key, str]:
 
 
 def compounds(page: LabelledText, *, labelled: bool = False) -> list[tuple[int, str, str]]:
-    """Return (token, label, suffix) of free (or labelled) tokens made of a labelled word and a suffix."""
+    """Return (token, label of stem, suffix) of tokens "STEM-suffix" with a labelled stem: free, or `labelled`."""
     known = {page.words[first].lower(): label for first, end, label in page.runs if end - first == 1}
     out = []
     for t, word in enumerate(page.words):
@@ -140,7 +140,7 @@ def compounds(page: LabelledText, *, labelled: bool = False) -> list[tuple[int, 
 
 
 def history(page: LabelledText) -> dict[Key, str]:
-    """Return {plain spelling: label} of the page's labelled strings of two characters or more."""
+    """Return {plain spelling: most frequent label} of the page's labelled strings of two characters or more."""
     found: dict[Key, Counter[str]] = defaultdict(Counter)
     for first, end, label in page.runs:
         found[page.key(first, end)][label] += 1
@@ -148,7 +148,7 @@ def history(page: LabelledText) -> dict[Key, str]:
 
 
 def _learn_suffixes(pages: Sequence[LabelledText]) -> tuple[dict[str, bool], bool]:
-    """Return {suffix: whether its compounds are mostly labelled} for suffixes of enough patients; and for others."""
+    """Return ({suffix: whether its compounds are mostly labelled}, the same for suffixes of too few patients)."""
     labelled: Counter[str] = Counter()
     total: Counter[str] = Counter()
     patients: dict[str, set[str]] = defaultdict(set)
@@ -168,7 +168,7 @@ def _learn_suffixes(pages: Sequence[LabelledText]) -> tuple[dict[str, bool], boo
 
 
 def _learn_lexicon(pages: Sequence[LabelledText]) -> dict[Key, str]:
-    """Return {plain spelling: label} of strings that several patients' documents mostly label."""
+    """Return {plain spelling: label} of strings, neither short nor long, mostly labelled, of enough patients."""
     found: dict[Key, Counter[str]] = defaultdict(Counter)
     patients: dict[Key, set[str]] = defaultdict(set)
     for page in pages:

@@ -125,7 +125,7 @@ def _short_before(doc: Document, words: Sequence[str], first: int, opened: int, 
 def _match_long_form(
     words: Sequence[str], start: int, end: int, short: str, short_run: tuple[int, int]
 ) -> _Places | None:
-    """Return (range of the long form that ends at token `end`, `short_run`); None if no words spell the short form."""
+    """Return (range of the long form that ends at token `end`, `short_run`); None if no allowed words spell it."""
     offset = long_form_start(words[start:end], short)
     if offset is None:
         return None
@@ -140,5 +140,5 @@ def _match_long_form(
 
 
 def _span(doc: Document, first: int, end: int, label: str) -> Span:
-    """Return the span over tokens [first, end)."""
+    """Return the span over tokens [first, end), with this label."""
     return Span(int(doc.tokens[first, 0]), int(doc.tokens[end - 1, 1]), label)

@@ -33,7 +33,7 @@ class Heads:
     refused: frozenset[str] = frozenset()
 
     def add(self, page: LabelledText, source: str) -> None:
-        """Label, in place, the free head nouns of a text with the words before that belong to them."""
+        """Label, in place, free head nouns with the words before that belong to them; lone heads only if in `alone`."""
         starts = {int(first) for first, _ in page.doc.sentence_tokens()}
         for t, key in enumerate(page.keys):
             if not key or page.owner[t] >= 0 or key[-1] not in self.labels:
@@ -45,7 +45,7 @@ class Heads:
                 page.add(first, t + 1, self.labels[key[-1]], source)
 
     def _belongs(self, page: LabelledText, t: int) -> bool:
-        """Tell whether a token belongs to the phrase after it; a possessive or dash goes with the word before it."""
+        """Tell whether token `t` may extend a phrase leftwards: free, not refused; a dash does if its word does."""
         if page.owner[t] >= 0:
             return False
         word = page.words[t].replace("-", "")
@@ -87,7 +87,7 @@ class _Tally:
 
 
 def learn_heads(pages: Sequence[LabelledText]) -> Heads:
-    """Learn which nouns end labelled phrases, with which label, which do alone, and which words never precede them.
+    """Return which nouns end labelled phrases, with their label; which may stand alone; which words join no phrase.
 
     A head is the last word of labelled spans with at least 4 different words before it, is labelled in at least 30 % of
     its occurrences, and mostly with one label. A word belongs to a phrase if it occurs inside of spans at least as
@@ -121,7 +121,7 @@ def learn_heads(pages: Sequence[LabelledText]) -> Heads:
 
 
 def _outside(pages: Sequence[LabelledText], heads: Mapping[str, str]) -> Counter[str]:
-    """Count how often each word occurs outside of spans, except right before a free head."""
+    """Return {word: how often it occurs outside of spans}, not counting occurrences right before a free head."""
     out: Counter[str] = Counter()
     for page in pages:
         free_head = [run < 0 and bool(key) and key[-1] in heads for run, key in zip(page.owner, page.keys, strict=True)]

@@ -93,7 +93,7 @@ class LabelledText:
         return tuple(part for key in self.keys[first:end] for part in key)
 
     def together(self, t: int) -> bool:
-        """Tell whether no white space is between a token and the one before it."""
+        """Tell whether no white space is between a token and the one before it; False for the first."""
         return t > 0 and bool(self.doc.tokens[t - 1, 1] == self.doc.tokens[t, 0])
 
     def _take(self, first: int, end: int, label: str) -> None:

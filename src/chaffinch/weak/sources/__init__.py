@@ -132,7 +132,7 @@ def of_data(data: Mapping[str, Any]) -> Source:
 
 
 def describe_source(source_: Source) -> dict[str, Any]:
-    """Return the properties of a source: name, kind, layer, label, what it builds on, and what its silence means."""
+    """Return the properties of a source: name, kind, layer, label, what it builds on, if its silence means O."""
     return {
         "name": source_.name,
         "kind": kind_of(source_),
@@ -144,7 +144,7 @@ def describe_source(source_: Source) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a field's value as JSON data: paths as text, tuples as lists, tokens as dicts."""
+    """Return a field's value as JSON data: tuples as lists, tokens as dicts of what is set; others stay as they are."""
     if isinstance(value, Token):
         named = {name: item for name, item in asdict(value).items() if not name.startswith("_")}
         return {name: _plain(item) for name, item in named.items() if item not in ((), "", False) or name == "mark"}
@@ -152,7 +152,7 @@ def _plain(value: Any) -> Any:
 
 
 def _of_toml(path: Path) -> list[Source]:
-    """Read a TOML file of sources; raise ConfigError that names the file and the source."""
+    """Return the sources of a TOML file; raise ConfigError or DataError that names the file and the source."""
     try:
         content = tomllib.loads(path.read_bytes().decode("utf-8"))
     except OSError as error:
@@ -177,7 +177,7 @@ def _of_toml(path: Path) -> list[Source]:
 
 
 def _locate_error(path: Path, number: int, name: object, error: Exception) -> Exception:
-    """Return the error with the file and number of the source it is about."""
+    """Return the error with file and number of its source in the message; a MissingExtraError as it is."""
     where = f"{path}: source {number}" + (f" ({name!r})" if isinstance(name, str) else "")
     if isinstance(error, MissingExtraError):
         return error
@@ -185,7 +185,7 @@ def _locate_error(path: Path, number: int, name: object, error: Exception) -> Ex
 
 
 def _place_files(table: Mapping[str, Any], kind: type[SourceKind], folder: Path) -> dict[str, Any]:
-    """Return the table with relative paths of its file keys resolved against a folder, also in nested tables."""
+    """Return the table, and those in it, with paths put under a folder: file keys always, others if a file exists."""
     out = dict(table)
     for key, value in table.items():
         if isinstance(value, str) and (

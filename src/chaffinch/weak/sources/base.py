@@ -63,7 +63,7 @@ class SourceKind:
 
     @classmethod
     def factory(cls) -> Callable[..., Any]:
-        """Return what builds one source, or a list, from a table's keys: the class, unless a kind overrides it."""
+        """Return the callable that builds one source, or a list, from a table's keys: the class, unless overridden."""
         return cls
 
     def remark(self) -> str:
@@ -188,7 +188,7 @@ def token_ranges_of_phrases(doc: Document, phrases: Lexicon) -> list[tuple[int, 
 
 
 def runs_in_sentences(doc: Document) -> list[tuple[int, int]]:
-    """Return the first token and one past the last of every sentence that has a token."""
+    """Return (first token, end token) of every sentence that has a token."""
     return [(first, end) for first, end in doc.sentence_tokens().tolist() if first < end]
 
 
@@ -216,7 +216,7 @@ def phrases_of(phrases: Phrases, what: str) -> tuple[str, ...]:
 
 
 def relabel(spans: Iterable[Span], labels: Mapping[str, str]) -> list[Span]:
-    """Return the spans with labels mapped by the table, those it lacks left out; an empty table maps nothing."""
+    """Return spans with mapped labels, unlisted ones dropped unless `labels` is empty; scores stay, sources go."""
     return [
         Span(span.start, span.end, labels.get(span.label, span.label), span.score)
         for span in spans

@@ -44,7 +44,7 @@ class Abbreviations(SourceKind):
     negative_reliable: bool = False
 
     def __post_init__(self) -> None:
-        """Check the settings; raise ConfigError unless exactly one of `on` and `label` is given."""
+        """Check the settings; ConfigError unless one of `on` and `label` is given, and `heads` with `label` only."""
         check_name(self.name, "name")
         check_flags(self, "negative_reliable")
         object.__setattr__(self, "on", to_texts(self.on, "on"))
@@ -72,7 +72,7 @@ class Abbreviations(SourceKind):
         return hint_of_basis(docs, self.on)
 
     def _label_pairs(self, doc: Document, candidates: Iterable[Pair]) -> Iterator[tuple[Span, Span, str]]:
-        """Yield (long form, short form, label) of pairs: `label` if the head fits, else that of a span ending there."""
+        """Yield (long, short form, label) of pairs: with `label` if the head fits, else by a span ending there."""
         if self.label:
             heads = {plain(head) for head in self.heads}
             candidates = list(candidates)
@@ -120,7 +120,7 @@ class History(SourceKind):
         object.__setattr__(self, "on", to_texts(self.on, "on", least=1))
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return other occurrences of strings that the sources of `on` label; leftmost, then longest of overlaps."""
+        """Return other occurrences of strings that sources of `on` label: at tokens without votes, or `everywhere`."""
         keys = [plain(word) for word in doc.words()]
         labels, taken = self._strings(doc, keys)
         if not labels:
@@ -134,7 +134,7 @@ class History(SourceKind):
         return hint_of_basis(docs, self.on)
 
     def _strings(self, doc: Document, keys: Sequence[Key]) -> tuple[dict[Key, str], list[bool]]:
-        """Return {spelling: label} of strings that the sources label, and (T,) whether a source votes on each token."""
+        """Return {spelling: most voted label} of voted strings of `min_length`, (T,) whether tokens have votes."""
         votes: defaultdict[Key, Counter[str]] = defaultdict(Counter)
         taken = [False] * len(keys)
         spans = spans_on(doc, self.on)

@@ -86,7 +86,7 @@ class Annotations(SourceKind):
         return Counter(fault for fault in faults if fault is not None)
 
     def hint(self, docs: Sequence[Document]) -> str:
-        """Return why it may have found nothing in the documents."""
+        """Return a hint if its file names none of the documents; "" otherwise."""
         known = sum(doc.id in self.places for doc in docs)
         return "" if known else "its file names none of these documents; compare the ids"
 

@@ -68,7 +68,7 @@ class Link(SourceKind):
         return LINK + self.name
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return spans of tokens that the rule links, and with `apart` of neighbouring pairs that it separates."""
+        """Return TOGETHER spans of tokens that the rule links, and with `apart` APART spans of pairs at their edges."""
         if self._lexicon is not None:
             runs = token_ranges_of_phrases(doc, self._lexicon)
         else:
@@ -112,7 +112,7 @@ class ChunkLink(SourceKind):
         return LINK + self.name
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return spans of the parser's phrases of two or more tokens, and with `apart` of pairs across their edges."""
+        """Return TOGETHER spans of the parser's phrases of two or more tokens; with `apart` APART edge pairs."""
         chunks = [chunk for chunk in self._tagger(doc).layer(self._tagger.layer) if chunk.label in self.labels]
         return _links(doc, doc.token_ranges(chunks).tolist(), self.apart)
 
@@ -147,7 +147,7 @@ def _runs_of_links(doc: Document, linked: list[bool]) -> Iterator[tuple[int, int
 
 
 def _capitals(doc: Document) -> list[bool]:
-    """Return (T,) whether a token and the one before it are capitalised."""
+    """Return (T,) whether a token and the one before it are both capitalised; False for the first."""
     capital = [is_capitalised(word) for word in doc.words()]
     return [False, *(a and b for a, b in pairwise(capital))]
 

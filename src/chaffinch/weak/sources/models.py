@@ -45,7 +45,7 @@ class FromTagger(SourceKind):
             raise ConfigError(f"the model has no label {unknown[0]!r}; it has {', '.join(self._tagger.labels)}")
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return the tagger's spans, with labels mapped by `labels`."""
+        """Return the tagger's spans, labels mapped by `labels`, unlisted ones left out; all spans if it is empty."""
         return relabel(self._tagger(doc).layer(self._tagger.layer), self.labels)
 
 
@@ -81,7 +81,7 @@ class FromSpacy(SourceKind):
             raise ConfigError(f"the pipeline has no label {unknown[0]!r}; {did_you_mean(unknown[0], sorted(known))}")
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return the pipeline's entities as spans, with labels mapped by `labels`."""
+        """Return the pipeline's entities as spans, labels mapped by `labels`, unlisted left out; all if it is empty."""
         found = self._run(doc.text).ents
         return relabel((Span(entity.start_char, entity.end_char, entity.label_) for entity in found), self.labels)
 

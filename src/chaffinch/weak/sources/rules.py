@@ -119,7 +119,7 @@ class Lexicon(SourceKind):
         object.__setattr__(self, "_lexicon", built)
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return spans of the listed phrases in the text."""
+        """Return spans of the listed phrases of `min_length` or more in the text."""
         return [Span(start, end, self.label) for start, end in phrases_in(doc.text, self._lexicon)]
 
     def hint(self, docs: Sequence[Document]) -> str:
@@ -219,7 +219,7 @@ class Context(SourceKind):
         object.__setattr__(self, "_lexicon", lexicon.Lexicon.make({"triggers": triggers}))
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return spans of the first run of fitting words near each trigger phrase, before or after it."""
+        """Return, sorted, spans of the first run of fitting words in `reach` of each trigger phrase, on its `side`."""
         triggers = token_ranges_of_phrases(doc, self._lexicon)
         if not triggers:
             return []

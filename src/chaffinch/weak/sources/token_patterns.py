@@ -128,7 +128,7 @@ class TokenPattern(SourceKind):
         return spans
 
     def _runs(self, fits: Sequence[Sequence[bool]]) -> Iterator[tuple[int, int]]:
-        """Yield (first, end) of marked tokens of greedy matches, left to right; `fits` is (P, T) part fits token."""
+        """Yield (first marked token, end) of greedy matches, left to right; `fits` (P, T): whether part fits token."""
         T = len(fits[0])
         goes = self._ways(fits, T)
         start = 0
@@ -146,7 +146,7 @@ class TokenPattern(SourceKind):
             start = t
 
     def _may_take(self, goes: Sequence[Sequence[bool]], p: int, place: int, again: bool) -> bool:
-        """Tell whether the rest of the pattern can match if part p takes this token."""
+        """Tell whether the pattern can match on if part p takes token `place`; `again`: p may take more."""
         P = len(self._parts)
         return goes[p + 1][place + 1] or (again and goes[P + 1 + p][place + 1])
 

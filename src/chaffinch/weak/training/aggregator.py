@@ -31,7 +31,7 @@ AggregatorChoice: TypeAlias = Settings | FitVotes
 def fit_votes(
     docs: Sequence[Document], choice: AggregatorChoice | None, *, embedder: Embedder | None = None
 ) -> LabelVotes:  # fmt: skip
-    """Fit an aggregator (default MultiHMM), and return it; DataError without votes, ConfigError for a wrong choice.
+    """Fit an aggregator (default MultiHMM); DataError, ConfigError if it cannot; KeyboardInterrupt if cut short.
 
     A conditional HMM reads words through the embedder; None loads the packaged one.
     """
@@ -54,7 +54,7 @@ def fit_votes(
 def fit_step(
     docs: Sequence[Document], choice: AggregatorChoice | None, embedder: Embedder | None, steps: Checkpoints, step: Step
 ) -> LabelVotes:  # fmt: skip
-    """Fit the aggregator to the votes as a step of the run; a slow one is loaded from, or saved as, a checkpoint."""
+    """Fit the aggregator as a reported step of a run; a slow one is loaded from its checkpoint, or saved as one."""
     settings = _settings(choice)
     if settings is None or not aggregator_of(settings).slow:
         fitted = fit_votes(docs, choice)
@@ -62,7 +62,7 @@ def fit_step(
         return fitted
 
     def keep(made: LabelVotes, path: Path) -> None:
-        """Save the fitted aggregator at the path, if it is a built-in one."""
+        """Save the fitted aggregator at the path; do nothing for a user's function."""
         if isinstance(made, FittedAggregator):
             save(made, path)
 

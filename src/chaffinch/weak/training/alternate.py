@@ -139,7 +139,7 @@ def _recipe(
     docs: list[Document], aggregator: AggregatorChoice | None, student: Student | None, how: Recipe,
     dev: list[Document], sources: Sequence[Source], steps: Checkpoints,
 ) -> Alternated:  # fmt: skip
-    """Run our recipe: aggregate votes, propagate labels, cross-fit students, set the threshold; DataError: no span."""
+    """Aggregate votes, propagate labels, cross-fit students, set the threshold; DataError without a labelled span."""
     fitted = fit_step(docs, aggregator, how.embedder, steps, Step("votes"))
     labelled = fitted(docs, KIND)
     text = text_sources.learn(labelled, KIND)

@@ -45,7 +45,7 @@ class Checkpoints:
     def of(
         cls, folder: str | Path | None, tell: Callable[[Step], None] | None, print_: Callable[[], str]
     ) -> Checkpoints:  # fmt: skip
-        """Open or make the folder of a run's checkpoints; ConfigError if it holds another run or other files.
+        """Open or make a folder of checkpoints, None for no storage; ConfigError if it holds another run or files.
 
         `print_` returns the fingerprint of the run; it is called only if there is a folder.
         """
@@ -67,7 +67,7 @@ class Checkpoints:
     def load_or_make(
         self, step: Step, make: Callable[[], T], load: Callable[[Path], T], save: Callable[[T, Path], object]
     ) -> T:  # fmt: skip
-        """Load the result of this step from the folder, or make, save and report it."""
+        """Load this step's result from the folder; else make it, save it if there is a folder, and report the step."""
         path = None if self.place is None else self.place / (step.file + MODEL)
         if path is not None and path.is_file():
             return load(path)
@@ -94,7 +94,7 @@ class Checkpoints:
 
 
 def fingerprint(docs: Sequence[Document], dev: Sequence[Document], *settings: object) -> str:
-    """Return a hash of all inputs of a run: documents with layers and soft labels, dev documents, settings."""
+    """Return a hash of a run's inputs: versions, settings, documents and dev documents with layers and soft labels."""
     mark = hashlib.sha256(f"{current_versions()} {[stable_repr(value) for value in settings]}".encode())
     for name, some in (("documents", docs), ("dev", dev)):
         mark.update(f"{name} {len(some)}".encode())

@@ -63,7 +63,7 @@ class _Votes:
         self.fitted: LabelVotes
 
     def join(self, number: int, students: Students | None) -> None:
-        """Fit the aggregator of loop `number` to the votes, with the students as one more source, unless it is done."""
+        """Fit the aggregator to votes and students as one more source, unless loop `number` is fitted already."""
         if number != self.number:
             self.voted = self.docs if students is None else add_student_votes(self.docs, students)
             self.fitted = fit_step(
@@ -88,7 +88,7 @@ class _Lesson:
         return Students(names, first, rest[0] if rest else None)
 
     def _train_one(self, number: int, config: Config) -> Tagger:
-        """Load the student of this number and loop from its checkpoint, or train it."""
+        """Load the student of this number and loop from its checkpoint, or train and save it."""
         last = self.before.taggers[number] if self.before is not None and self.how.continued else None
 
         def make() -> Tagger:
@@ -105,7 +105,7 @@ def add_student_votes(docs: Sequence[Document], students: Students) -> list[Docu
 
 
 def _train_student(labelled: Sequence[Document], config: Config, last: Tagger | None) -> Tagger:
-    """Train a student on soft labels (else spans), from the last weights if it can; DataError without a span."""
+    """Train a student on soft labels (else on spans), on from `last` if it can; DataError if there is no span."""
     names = sorted({span.label for doc in labelled for span in doc.layer(KIND)})
     if not names:
         raise DataError(f"no source labels a span in any of {len(labelled)} documents; there is nothing to learn")
@@ -121,7 +121,7 @@ def _turn(votes: _Votes, loop: int, students: Students, dev: Sequence[Document])
     step = Step("loop", loop, votes.loops)
 
     def make() -> dict[str, float | int | None]:
-        """Fit the next aggregator with the students as a source, and score both on dev documents."""
+        """Fit the next aggregator with the students as a source; return the loop as a dict, scores if dev."""
         votes.join(loop + 1, students)
         if not dev:
             return asdict(Turn(loop))

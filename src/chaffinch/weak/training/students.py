@@ -61,7 +61,7 @@ class Plan:
     seed: int = 0
 
     def last(self, others: int) -> Config | None:
-        """Return the settings of the second student, which if stacked reads layers of `others` students; or None."""
+        """Return the second student's settings, None if there is none; if stacked, `others` students are features."""
         first, *rest = configs_of(self.student)
         if not rest and not self.stacked:
             return None
@@ -198,7 +198,7 @@ class _Lessons:
 
 
 def load_or_train(steps: Checkpoints, step: Step, make: Callable[[], Tagger]) -> Tagger:
-    """Load the tagger of this step from the checkpoints, or train it now."""
+    """Load the step's tagger from its checkpoint, or train and save it; KeyboardInterrupt if cut short."""
     return steps.load_or_make(step, lambda: require_complete(make()), load, lambda tagger, path: tagger.save(path))
 
 
@@ -260,7 +260,7 @@ def with_columns(docs: Sequence[Document], found: Sequence[Sequence[Answer]]) ->
 
 
 def _columns(doc: Document, chances: Floats) -> tuple[list[Span], list[Span]]:
-    """Return spans of two feature layers: label and binned probability of each token; of its word at other places."""
+    """Return spans of two layers: each token's label and binned chance; its word's binned mean elsewhere."""
     inside = 1.0 - chances[:, 0]
     label = chances[:, 1:].argmax(axis=1)
     numbers: dict[str, int] = {}

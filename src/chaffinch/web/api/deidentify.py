@@ -38,7 +38,7 @@ class Deidentify:
     limits: Limits
 
     async def __call__(self, request: types.DeidentifyRequest) -> types.DeidentifyAnswer:
-        """De-identify a request's documents in the queue; answer with each released text, or why it is withheld."""
+        """De-identify documents in the queue; answer with texts, or why withheld; ConfigError, Problem if unfit."""
         engine = self.engine
         model = request.model or engine.default_detector
         detector = with_recall(engine.detector(model), request.recall)

@@ -38,11 +38,11 @@ class Endpoint:
 
     @property
     def route(self) -> Route:
-        """Return the Starlette route that decodes a request's body, calls the endpoint and encodes its answer."""
+        """Return the route that decodes a body, calls the endpoint and encodes its answer; our errors become 409."""
         decoder = None if self.body is None else msgspec.json.Decoder(self.body, strict=True)
 
         async def respond(request: Request) -> Response:
-            """Decode the body, call the endpoint's function, and answer with its result as JSON."""
+            """Decode the body, call the endpoint, answer with JSON; ConfigError and DataError become Problem 409."""
             body = None if decoder is None else await read_body(request, decoder)
             try:
                 result = await self.answer(body)

@@ -53,7 +53,7 @@ class Operations:
         return _span_answer(request.model, request.documents, spans)
 
     async def aggregate(self, request: types.AggregateRequest) -> types.SpanAnswer:
-        """Answer with spans aggregated from the documents' votes by a model or a rule; Problem unless one is given."""
+        """Answer with spans aggregated from documents' votes by a model or a rule; Problem unless just one is given."""
         if (request.model is None) == (request.rule is None):
             raise Problem(422, "invalid", "give a model or a rule, and not both")
         fitted = None if request.model is None else self.engine.aggregator(request.model)

@@ -82,7 +82,7 @@ def number_of(request: Request) -> int:
 
 
 def _call_as_problem(do: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function; turn Forbidden, DataError and ConfigError into Problems with status 403, 409 and 400."""
+    """Return what a function returns; turn Forbidden, DataError and ConfigError into Problem 403, 409 and 400."""
     try:
         return do(*arguments)
     except Forbidden as error:

@@ -142,7 +142,7 @@ class _Entrance:
         return await run_in_threadpool(self._unlock, session, form.get("password", ""), by_script=by_script)
 
     def _unlock(self, session: Session, password: str, *, by_script: bool) -> Response:
-        """Continue an idle session if the password is right; else the locked page, or a Problem (script, too many)."""
+        """Continue an idle session if the password is right; else the locked page, or Problem 403 (script) or 429."""
         project = self.door.desk.project
         try:
             right = users.unlock_session(project.database, session, password)

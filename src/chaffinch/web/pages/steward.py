@@ -63,7 +63,7 @@ class _StewardPages:
         return {"user": user, "csrf": csrf, "project": config.name, "idle": config.idle_minutes}
 
     def tasks(self, request: Request, user: User) -> Response:
-        """Return the list of notes with their readers, or only its table if a filter was changed."""
+        """Return the page of notes and their readers, filtered by the query; its table for htmx; only stewards."""
         state, reader = (request.query_params.get(name, "") for name in ("state", "reader"))
         state = state if state in judging.STATES else ""
         rows = judging.list_notes(self.desk, user, state=state, reader=reader)
@@ -126,7 +126,7 @@ class _StewardPages:
         return RedirectResponse("/?did=user", 303)
 
     def assign(self, request: Request, user: User, form: Form) -> Response:
-        """Assign free notes to readers, and redirect to the progress page."""
+        """Assign free notes to readers, and redirect to the progress page; only stewards."""
         judging.assign_notes(self.desk, user)
         return RedirectResponse("/?did=assign", 303)
 

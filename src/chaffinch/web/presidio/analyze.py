@@ -104,7 +104,7 @@ async def _explain_texts(do: Operations, documents: Sequence[InputDocument]) -> 
     characters = check_sizes(documents, do.limits)
 
     def run(_: Sequence[Any]) -> list[Any]:
-        """Explain the detector's finds in each document, without features."""
+        """Explain the detector's finds, without features; return a list with the explanations by document."""
         return [[explain(Document.make(each.text, id="text"), find, features=False) for each in documents]]
 
     rows: list[list[Explanation]] = await do.queue.submit(Work(run, None, len(documents), characters))

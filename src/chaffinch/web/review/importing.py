@@ -72,7 +72,7 @@ def detect_notes(documents: Iterable[Document], find: HybridDetector) -> Iterato
 
 
 def read_layer_notes(documents: Iterable[Document], layer: str | None) -> Iterator[NewNote]:
-    """Yield notes with a layer's spans as suggestions, and as expected misses the sum of 1 - score over them."""
+    """Yield notes: a layer's spans as suggestions, sum of 1 - score as expected misses; ConfigError for a bad label."""
     for doc in documents:
         spans = doc.layer(layer)
         yield NewNote(doc, flatten(make_suggestions(_check_labels(spans))), sum(1 - span.score for span in spans))

@@ -97,7 +97,7 @@ class Progress:
 
 
 def assign_notes(desk: Desk, user: User) -> int:
-    """Store reading tasks for free arms, by quota and reading order; return how many; DataError: too few readers."""
+    """Store reading tasks for free arms, by quota and queue; return how many; stewards only; DataError: few readers."""
     require(user, "steward")
     config = desk.project.config
     with desk.project.database.change(user.name) as change:
@@ -135,7 +135,7 @@ def progress(desk: Desk) -> Progress:
 
 
 def list_notes(desk: Desk, user: User, *, state: str = "", reader: str = "") -> list[NoteRow]:
-    """Return the notes in reading order with their state and readers, of one state or reader if asked; no marks."""
+    """Return notes in reading order, with state and readers, of one state or reader if asked; stewards only."""
     require(user, "steward")
     with desk.project.database.read() as connection:
         names = {one.id: one.name for one in list_users(connection)}
@@ -170,7 +170,7 @@ def note_states(desk: Desk, connection: Connection) -> dict[int, State]:
 
 
 def cases(desk: Desk, user: User) -> list[tuple[int, int]]:
-    """Return (note, number of differences) of notes to settle that this adjudicator has not read and nobody took."""
+    """Return (note, differences) of notes to settle that this adjudicator may take; Forbidden for other roles."""
     require(user, "adjudicator")
     with desk.project.database.read() as connection:
         states = note_states(desk, connection)
@@ -184,7 +184,7 @@ def cases(desk: Desk, user: User) -> list[tuple[int, int]]:
 
 
 def open_case(desk: Desk, user: User, number: int) -> Case:
-    """Return a note's differences and settlements, and take it for this adjudicator; Forbidden if there are none."""
+    """Take a note; return its differences and settlements; Forbidden if none or no adjudicator, DataError if taken."""
     require(user, "adjudicator")
     database = desk.project.database
     with database.read() as connection:
@@ -202,7 +202,7 @@ def open_case(desk: Desk, user: User, number: int) -> Case:
 
 
 def settle_difference(desk: Desk, user: User, number: int, settlement: Settlement) -> int:
-    """Store a decision on a difference, and return how many are left; DataError if it does not fit."""
+    """Store an adjudicator's decision on a difference; return how many are left; DataError if it does not fit."""
     case = open_case(desk, user, number)
     keys = {one.key for one in case.differences}
     if settlement.difference not in keys:

@@ -76,7 +76,7 @@ def _check_decisions(connection: Connection, lines: list[trail.TrailLine]) -> in
 
 
 def back_up(project: Project, output: Path, actor: str) -> int:
-    """Write the project to a new file, mode 0600, with a checksum; return the rows; ConfigError if it exists."""
+    """Write a project to a new file (mode 0600, with checksum); return how many rows; ConfigError if it exists."""
     if output.exists():
         raise ConfigError(f"{output} exists, and a backup is never overwritten; choose another name")
     rows = 0
@@ -106,7 +106,7 @@ def _lines(connection: Connection, config: ProjectConfig) -> Iterator[bytes]:
 
 
 def restore(backup: Path, folder: Path, key: Secret | None = None, *, database: str | None = None) -> Project:
-    """Make a project from a backup in a new folder, check it, and return it; after a failure nothing is left.
+    """Make a project from a backup in a new folder, check it, return it; DataError, ConfigError: nothing is left.
 
     `database` is the URL of another database than the one that the project had.
     """

@@ -57,8 +57,8 @@ def with_marks(note: StoredNote, marks: Iterable[Mark]) -> Document:
     return note.document.with_layer(REVIEWED, spans)
 
 
-def count_dates(desk: Desk, connection: Connection) -> Release:
-    """Return the settings of the release, with the order of day and month that it would count over all notes."""
+def with_counted_order(desk: Desk, connection: Connection) -> Release:
+    """Return the release's settings, with the order of day and month counted over all notes if it needs one."""
     settings = desk.project.release_settings()
     if settings.date_order != "auto" or "auto" not in settings.policy.date_orders:
         return settings
@@ -74,7 +74,7 @@ def preview(desk: Desk, user: User, note: StoredNote, marks: Sequence[Mark]) -> 
     """
     documents = []
     with desk.project.database.read() as connection:
-        settings = count_dates(desk, connection)
+        settings = with_counted_order(desk, connection)
         mine = {task.note: task for task in list_assignments(connection, user=user.id)}
         for other in load_patient(connection, desk.project.database, note.patient):
             task = mine.get(other.number)

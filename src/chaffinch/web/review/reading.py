@@ -100,7 +100,7 @@ class Count:
 
 
 def reader_queue(desk: Desk, user: User, *, status: str = "open", category: str = "") -> list[QueueRow]:
-    """Return a reader's tasks in reading order, filtered by status ("all" for any) and by a category of their marks."""
+    """Return a reader's tasks in reading order, of a status ("all": any) and category of marks; Forbidden to others."""
     require(user, "reader")
     with desk.project.database.read() as connection:
         tasks = {task.note: task for task in list_assignments(connection, user=user.id)}
@@ -183,7 +183,7 @@ def read_other(desk: Desk, user: User, number: int, other: int) -> str:
 def save_edits(
     desk: Desk, user: User, number: int, edits: Sequence[Edit], *, head: int = 0, seconds: float = 0.0
 ) -> Saved:
-    """Store a reader's edits, each id once; return the ids, the newest edit's number and edits made elsewhere."""
+    """Store a reader's edits, each id once; return ids, newest edit's number, others' edits; DataError if unfit."""
     database = desk.project.database
     with database.change(user.name) as change:
         assignment = _own_task(change.connection, user, number)
@@ -251,7 +251,7 @@ def count_identical(desk: Desk, user: User, number: int, start: int, end: int) -
 
 
 def apply_identical(desk: Desk, user: User, number: int, mark: Mark, *, scope: str, batch: str) -> Count:
-    """Store suggested marks wherever a mark's words occur unmarked in the reader's other notes; return the counts.
+    """Store suggested marks wherever a mark's words are unmarked in the reader's other open tasks; return the counts.
 
     It arrives as a suggestion there, to be accepted or removed when the note is read: nothing is decided unseen.
     """

@@ -25,7 +25,7 @@ _STATION = OptionNames("patients of the notes", "each note a patient", flags=Fal
 
 
 def release_notes(desk: Desk, user: User, output: Path, *, names: OptionNames = COMMAND) -> dict[str, Any]:
-    """Write the release of all notes with people's marks, audited; return its manifest; GateError if a note is open."""
+    """Write a release of all notes with people's marks, audited; return its manifest; GateError if a note is open."""
     require(user, "steward")
     project = desk.project
     with project.database.read() as connection:
@@ -60,7 +60,7 @@ def gold_documents(desk: Desk) -> Iterator[Document]:
 
 
 def export_notes(desk: Desk, user: User, output: Path, *, form: str | None, strict: bool = False) -> tuple[int, Losses]:
-    """Write the closed notes with gold marks to a file; return their number and losses; DataError if there are none."""
+    """Write closed notes with gold marks, audited; return (number, losses); stewards only; DataError if none."""
     require(user, "steward")
     documents = list(gold_documents(desk))
     if not documents:

@@ -25,7 +25,7 @@ class Reason:
 
 
 def explain_stretch(desk: Desk, user: User, number: int, start: int, end: int) -> Reason:
-    """Return why the detector finds a stretch of a reader's own task; DataError where suggestions are hidden."""
+    """Return what the detector says of a stretch in a reader's own task; DataError if suggestions are hidden there."""
     opened = open_task(desk, user, number)
     if not opened.assignment.suggested:
         raise DataError("suggestions are hidden for this note, and so is what the detector says of it")

@@ -49,7 +49,7 @@ class Stack:
     offset: Floats  # (1,)
 
     def rescore(self, index: TokenIndex, softs: Sequence[Soft]) -> Soft:
-        """Return (N, L) the mean of the taggers' soft labels, with other chances of an identifier for doubtful tokens.
+        """Return (N, L) the taggers' mean soft labels, doubtful tokens with new chances if as many taggers as learnt.
 
         A model with another number of taggers gets the mean.
         """

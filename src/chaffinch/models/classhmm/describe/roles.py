@@ -85,7 +85,7 @@ def role_set(label: str) -> RoleSet:
 
 
 def nmi(one: Ints, other: Ints, given: Ints | None = None) -> float:
-    """Return the normalised mutual information, 2 I / (H + H), of two rows of numbers, given a third; 0 if certain."""
+    """Return the normalised mutual information, 2 I / (H + H), of two rows, given a third if any; 0 without entropy."""
     if not len(one):
         return 0.0
     given = np.zeros(len(one), np.int64) if given is None else given
@@ -110,7 +110,7 @@ def _entropy(counts: Floats) -> float:
 
 
 def measure(states: Ints, roles: Ints, given: Ints | None = None, *, seed: int = 0) -> Measure:
-    """Return the NMI of states and roles, with mean and 95th percentile under random permutations of states."""
+    """Return the NMI of states and roles, and its mean and 95th percentile if states are shuffled (inside `given`)."""
     rng, n = np.random.default_rng(seed), len(states)
     groups = np.zeros(n, np.int64) if given is None else given
     order = np.argsort(groups, kind="stable")

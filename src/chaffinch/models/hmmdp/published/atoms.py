@@ -146,7 +146,7 @@ def _stick_parameters(used: Floats, alpha: float) -> tuple[Floats, Floats]:
 
 
 def _update_tag_sticks(q: Atoms) -> Atoms:
-    """Update the sticks of tags from the atoms: one draw from pi each, except the last of a row."""
+    """Return q with the sticks of tags updated from the atoms: one draw from pi each, except the last of a row."""
     base, sticks = q.base, []
     for block, atoms in zip(base.shape.blocks(), q.into, strict=True):
         places = base.order[block] - block.start
@@ -155,7 +155,7 @@ def _update_tag_sticks(q: Atoms) -> Atoms:
 
 
 def _global_step(q: Atoms, counts: Counts, scores: Scores) -> Atoms:
-    """Update atoms and sticks, then emissions and tags as in the direct form; order by decreasing use."""
+    """Return q with atoms and sticks updated, then emissions and tags directly; in order of decreasing use."""
     base = q.base
     log_pi, pi = (base.by_state([getattr(sticks, name) for sticks in base.sticks]) for name in ("log_pi", "mean_pi"))
     into = []

@@ -33,7 +33,7 @@ class Chain(NamedTuple):
 
     @property
     def tile(self) -> int:
-        """Return the number of tokens whose probabilities are in memory at once."""
+        """Return how many tokens' probabilities may be in memory at once, at least 1."""
         return max(MAX_NUMBERS // (self.tables.votes.size + self.tables.moves.size), 1)
 
 
@@ -87,7 +87,7 @@ def _sum_log_factors(factors: Floats, seen: TokenInput) -> Floats:
 
 
 def batch_of(chain: Chain, probs: ChainProbabilities, bounds: Ints) -> tuple[Batch, Ints]:
-    """Return sentences as lattices that begin with z_0, and the positions of their tokens (T,); an empty one is z_0."""
+    """Return (sentences as lattices that begin with z_0, an added state before; the positions of their tokens (T,))."""
     T, L = probs.emit.shape
     B = len(bounds) - 1
     positions = np.arange(T) + np.repeat(np.arange(1, B + 1), np.diff(bounds))
@@ -98,7 +98,7 @@ def batch_of(chain: Chain, probs: ChainProbabilities, bounds: Ints) -> tuple[Bat
 
 
 def read_batch(chain: Chain, probs: ChainProbabilities, bounds: Ints) -> Batch:
-    """Return sentences as lattices without z_0, which is summed out."""
+    """Return sentences as lattices without z_0 (the state before the first token), which is summed out."""
     T, L = probs.emit.shape
     first, emit = bounds[:-1][np.diff(bounds) > 0], probs.emit.copy()
     mixed = np.broadcast_to(probs.mixed, (T, *probs.mixed.shape[1:]))
@@ -111,12 +111,12 @@ def read_batch(chain: Chain, probs: ChainProbabilities, bounds: Ints) -> Batch:
 
 
 def _start(L: int) -> Floats:
-    """Return the log-probabilities of z_0 (L,)."""
+    """Return (L,) the log-probabilities of z_0, the state before a sentence: nearly surely O."""
     return np.asarray(np.log(np.append(1.0 - (L - 1) * START, np.full(L - 1, START))))
 
 
 def expect(chain: Chain, rows: Rows, seen: TokenInput, bounds: Ints) -> ChainPosterior:
-    """Return the posterior of sentences, expected counts of the tables, and the gradient of the layers, {} if none."""
+    """Return sentences' posterior, expected counts of the tables, and the layers' gradient ({} without them)."""
     probs = evaluate_chain(chain, rows, seen)
     batch, positions = batch_of(chain, probs, bounds)
     post = group(batch, np.arange(probs.emit.shape[1]))
@@ -146,7 +146,7 @@ def expect(chain: Chain, rows: Rows, seen: TokenInput, bounds: Ints) -> ChainPos
 
 
 def warm_start_gradient(chain: Chain, rows: Rows, seen: TokenInput) -> Weights:
-    """Return the gradient of minus the mean squared error of the layers' probabilities from the tables."""
+    """Return the weights' gradient of minus the mean squared error of layers' probabilities from the tables."""
     probs, T = evaluate_chain(chain, rows, seen), len(rows)
     out = []
     for actual, target in ((probs.moves, chain.tables.moves), (probs.votes, chain.tables.votes)):

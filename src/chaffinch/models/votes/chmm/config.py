@@ -69,7 +69,7 @@ class CHMM:
 
     @classmethod
     def published(cls, *, rate: float = 5e-4, batch: int = 64, iid: bool = False, seed: int = 0) -> CHMM:
-        """Return the published system: no table, any tag may follow any tag, and its rule for silent sources."""
+        """Return the published system's settings: no table, any tag after any, and its rule for silent sources."""
         return cls(
             offset=False, constant=None, silence="published", voted_is_entity=False, valid=False, iid=iid, ridge=0.0,
             rate=rate, passes=0, warm=5, epochs=20, batch=batch, patience=20, rank=0, seed=seed,

@@ -24,7 +24,7 @@ __all__ = ["Model", "chances", "decode_tags", "ends", "may_follow", "observe", "
 
 
 def tables_of(model: Model, vote_matrix: VoteMatrix, *, iid: bool) -> TokenTables:
-    """Return the model's tables for all tokens; with `iid`, the shares of states in place of transitions."""
+    """Return the constant model's tables for all tokens; with `iid`, the shares of states in place of transitions."""
     rates = model.tables.rates[:, :, None]
     votes = np.concatenate([rates * model.tables.confusion, 1.0 - rates], axis=2)
     if not iid:
@@ -37,7 +37,7 @@ def tables_of(model: Model, vote_matrix: VoteMatrix, *, iid: bool) -> TokenTable
 
 
 def observe(model: Model, vote_matrix: VoteMatrix) -> TokenInput:
-    """Return the votes as symbols over the model's states with powers, and the model's log-likelihood of each token."""
+    """Return votes as weighted symbols over the model's states, and the model's log-likelihood of each token."""
     seen, K = multihmm_votes.observe(vote_matrix), len(model.tables.trans)
     said = seen.votes[seen.rows].astype(np.int64)
     symbols = np.eye(K + 1)[np.where(said < 0, K, said)]
@@ -50,24 +50,24 @@ def observe(model: Model, vote_matrix: VoteMatrix) -> TokenInput:
 
 
 def may_follow(model: Model, *, iid: bool) -> Floats:
-    """Return 0 where a state may follow another, else -inf (K, K); (1, K) zeros where tokens are independent."""
+    """Return (K, K) 0 where a state may follow another, else -inf; with `iid`, (1, K) zeros."""
     K = len(model.tables.trans)
     return np.zeros((1, K)) if iid else np.where(states(model.names).follows[:K], 0.0, -np.inf)
 
 
 def ends(model: Model) -> Floats:
-    """Return 0 where a sentence may end, else -inf (K,)."""
+    """Return (K,) 0 for states with which a sentence may end, else -inf."""
     return np.where(states(model.names).follows[-1], 0.0, -np.inf)
 
 
 def chances(model: Model, marginals: Floats) -> Floats:
-    """Return the probabilities of tags (T, L), given those of states (T, K)."""
+    """Return (T, L) the probabilities of IOB2 tags, given those of states (T, K)."""
     tags = state_tags(len(model.names))
     return np.asarray(marginals @ (tags[:, None] == np.arange(tags.max() + 1)))
 
 
 def decode_tags(model: Model, vote_matrix: VoteMatrix, batch: Batch, marginals: Floats) -> Ints:
-    """Return the tags of whole sentences (T,), by the model's settings: the best path, or the likely spans."""
+    """Return (T,) the tags of whole sentences by the model's settings: of the best path, or of likely spans."""
     spans = candidates(vote_matrix)
     if model.config.decode == "viterbi" or model.rules:
         tags = repair_tags(
@@ -82,7 +82,7 @@ def decode_tags(model: Model, vote_matrix: VoteMatrix, batch: Batch, marginals: 
 
 
 def span_chances(batch: Batch, marginals: Floats, spans: Spans) -> Floats:
-    """Return the probability that exactly this span is an entity of its label (n,), with transitions per token."""
+    """Return (n,) the probability that each span is an entity of its label with exactly these edges."""
     state = 1 + LETTERS * spans.label
     single = spans.end - spans.first == 1
     out = np.where(single, marginals[spans.first, state + 3 * single], marginals[spans.first, state])

@@ -59,7 +59,7 @@ def fit(
     dev: Dev | None = None,
     watcher: Watcher | None = None,
 ) -> Model:
-    """Learn a model from votes on tokens with embeddings (T, D); DataError if these do not fit the votes.
+    """Return a model learnt from votes and embeddings (T, D), after an interrupt the best so far; DataError if unfit.
 
     `constant` is a MultiHMM model that was fitted before; without it the one of the settings is fitted first.
     An interrupt ends learning; the best model so far is kept.
@@ -89,7 +89,7 @@ def fit(
 
 
 def _constant_chain(vote_matrix: VoteMatrix, config: CHMM, constant: bridge.Model | None) -> Chain:
-    """Return the chain before training: the tables of the constant HMM, or of a majority vote."""
+    """Return the chain before training: tables of the constant HMM, or counted from a majority vote."""
     if constant is None:
         return _chain(first_tables(vote_matrix, observe(vote_matrix, config), config), vote_matrix, config)
     tables = bridge.tables_of(constant, vote_matrix, iid=config.iid)
@@ -108,21 +108,21 @@ class _Task(NamedTuple):
     watcher: Watcher
 
     def parts(self, sentences: Ints, size: int) -> Iterator[tuple[Rows, TokenInput, Ints]]:
-        """Yield embeddings, votes and bounds of `size` sentences at a time."""
+        """Yield (embeddings, votes, bounds) of `size` sentences at a time."""
         for first in range(0, len(sentences), size):
             yield self.part(sentences[first : first + size])
 
     def tiles(self, chain: Chain, sentences: Ints) -> Iterator[tuple[Rows, TokenInput, Ints]]:
-        """Yield embeddings, votes and bounds of sentences in tiles that fit in memory."""
+        """Yield (embeddings, votes, bounds) of the sentences, in tiles that fit in memory."""
         yield from map(self.part, chunks(sentences, self.vote_matrix.bounds, chain.tile))
 
     def part(self, sentences: Ints) -> tuple[Rows, TokenInput, Ints]:
-        """Return embeddings, votes and bounds of some sentences."""
+        """Return (embeddings, votes, bounds) of some sentences, by number."""
         tokens, bounds = tokens_of(self.vote_matrix.bounds, sentences)
         return self.rows[tokens], self.seen.part(tokens), bounds
 
     def likelihood(self, chain: Chain, sentences: Ints) -> float:
-        """Return the log-likelihood per token of the votes on some sentences."""
+        """Return the log-likelihood, per token, of the votes on some sentences; 0 without any."""
         tokens = np.diff(self.vote_matrix.bounds)[sentences].sum()
         parts = [
             log_partition(read_batch(chain, evaluate_chain(chain, rows, seen), bounds)).sum()
@@ -131,7 +131,7 @@ class _Task(NamedTuple):
         return float(sum(parts)) / max(int(tokens), 1)
 
     def score(self, model: Model, held: Ints) -> float | None:
-        """Return the score of a model: F1 on dev tags, or held-out log-likelihood per token; None without either."""
+        """Return a model's F1 on dev tags, else its log-likelihood per token of held-out votes; None without either."""
         if self.dev is not None:
             tags = model.posterior(self.dev.vote_matrix, self.dev.embeddings).tags
             return f1_of_tags(model.names, self.dev.vote_matrix.bounds, self.dev.tags, tags)
@@ -139,7 +139,7 @@ class _Task(NamedTuple):
 
 
 def _learn_tables(model: Model, task: _Task) -> Model:
-    """Return the model with tables learnt by EM on all sentences, before there are layers."""
+    """Return the model with tables learnt by EM on all sentences, before there are layers; report progress."""
     config, everything = model.config, np.arange(len(task.vote_matrix.bounds) - 1)
     may = transition_mask(task.vote_matrix, config)
     for done in range(config.passes):
@@ -156,7 +156,10 @@ def _learn_tables(model: Model, task: _Task) -> Model:
 
 
 def _learn_layers(model: Model, task: _Task) -> Model:
-    """Learn the layers by generalised EM; return the best epoch, by dev tags or held-out votes, else the last."""
+    """Return the model with layers learnt by generalised EM: its best epoch, if scored, else its last.
+
+    An interrupt ends learning and is noted in the watcher.
+    """
     config, rng = model.config, np.random.default_rng(model.config.seed)
     train, held = _split(task.vote_matrix, 0.0 if task.dev is not None else config.held_out, rng)
     R, L = model.chain.tables.moves.shape
@@ -193,7 +196,7 @@ def _learn_layers(model: Model, task: _Task) -> Model:
 
 
 def _epoch(chain: Chain, task: _Task, adam: Adam, train: Ints, config: CHMM) -> tuple[Chain, float]:
-    """Take one Adam step per batch, then update the tables if they are learnt; return chain and loss per token."""
+    """Take an Adam step per batch, then update tables that are learnt; return (chain, loss per token)."""
     total, tokens, counts = 0.0, 0, []
     for rows, seen, bounds in task.parts(train, config.batch):
         post = expect(chain, rows, seen, bounds)
@@ -210,7 +213,7 @@ def _epoch(chain: Chain, task: _Task, adam: Adam, train: Ints, config: CHMM) -> 
 
 
 def _chain(tables: TokenTables, vote_matrix: VoteMatrix, config: CHMM) -> Chain:
-    """Return a chain of these tables, without layers yet; with `offset`, layers will add to the tables' logs."""
+    """Return a chain of these tables without layers; with `offset`, layers will add to the tables' logs."""
     may = transition_mask(vote_matrix, config)
     base = TokenTables(np.where(may, 0.0, -np.inf), np.zeros((1, 1, 1)))
     if config.offset:
@@ -220,12 +223,12 @@ def _chain(tables: TokenTables, vote_matrix: VoteMatrix, config: CHMM) -> Chain:
 
 
 def _copy(chain: Chain) -> Chain:
-    """Return the chain with copies of its weights."""
+    """Return the chain with copies of its layers' weights."""
     return chain._replace(weights={name: array.copy() for name, array in (chain.weights or {}).items()})
 
 
 def _split(vote_matrix: VoteMatrix, share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Return numbers of sentences to learn from, and of those in a random share of documents to hold out."""
+    """Return (sentences to learn from, sentences of a random `share` of documents to hold out), as numbers."""
     N = len(vote_matrix.documents) - 1
     held = rng.permutation(N) < round(share * N)
     document = np.searchsorted(vote_matrix.documents, vote_matrix.bounds[:-1], side="right") - 1

@@ -22,7 +22,7 @@ FIRST, SECOND, TINY = 0.9, 0.999, 1e-8  # beta 1, beta 2 and epsilon of Adam, at
 
 
 def initial_weights(D: int, A: int, B: int, rank: int | None, rng: np.random.Generator, *, zero: bool) -> Weights:
-    """Return small random weights, 0 with `zero`, and zero biases; narrow if votes are many and `rank` is not 0."""
+    """Return small random weights, 0 with `zero`, and biases of 0; with a bottleneck by `rank`, or if None by size."""
     scale = 0.0 if zero else 0.1 / np.sqrt(D)
     rank = RANK if rank is None and B > FEW else rank or None
     wide = {"moves": (D, A), "votes": (D if rank is None else rank, B)}
@@ -33,13 +33,13 @@ def initial_weights(D: int, A: int, B: int, rank: int | None, rng: np.random.Gen
 
 
 def logits(weights: Weights, rows: Rows) -> tuple[Rows, Rows]:
-    """Return the logits of transitions (T, A) and of confusions (T, B) of embeddings (T, D)."""
+    """Return (logits of transitions (T, A), logits of confusions (T, B)) for embeddings (T, D)."""
     narrow = rows @ weights["narrow"] if "narrow" in weights else rows
     return rows @ weights["moves"] + weights["moves bias"], narrow @ weights["votes"] + weights["votes bias"]
 
 
 def weight_gradient(weights: Weights, rows: Rows, moves: Rows, votes: Rows) -> Weights:
-    """Return the gradient of the weights, given that of the logits."""
+    """Return the gradient of the weights, given those of the logits of moves (T, A) and votes (T, B)."""
     up, down = moves.astype(rows.dtype, copy=False), votes.astype(rows.dtype, copy=False)
     out: Weights = {"moves": rows.T @ up, "moves bias": up.sum(axis=0), "votes bias": down.sum(axis=0)}
     if "narrow" in weights:
@@ -70,7 +70,7 @@ class Adam:
     square: Weights = field(default_factory=dict)
 
     def step(self, weights: Weights, gradient: Weights) -> None:
-        """Take one ascent step with all weights, in place; the ridge leaves out "narrow"."""
+        """Take one ascent step with all weights, in place; the penalty `ridge` leaves out "narrow"."""
         self.steps += 1
         for name, weight in weights.items():
             slope = gradient[name] - (2.0 * self.ridge * weight if name != "narrow" else 0.0)

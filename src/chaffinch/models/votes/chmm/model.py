@@ -40,7 +40,7 @@ class Model:
     scale: Rows  # (D,)
 
     def select_votes(self, vote_matrix: VoteMatrix) -> VoteMatrix:
-        """Return the votes of the model's sources; raise DataError if labels or sources differ."""
+        """Return the votes of the model's sources; DataError if labels differ or a source is missing."""
         if self.constant is not None:
             return self.constant.select_votes(vote_matrix)
         if (vote_matrix.sources, vote_matrix.names) != (self.sources, self.names):
@@ -51,13 +51,13 @@ class Model:
         return vote_matrix
 
     def observe(self, vote_matrix: VoteMatrix) -> TokenInput:
-        """Return the votes, from `select_votes`, as the input of the chain."""
+        """Return the votes, which must come from `select_votes`, as symbols, powers and fixed logs for the chain."""
         return (
             observe(vote_matrix, self.config) if self.constant is None else bridge.observe(self.constant, vote_matrix)
         )
 
     def posterior(self, vote_matrix: VoteMatrix, embeddings: Rows) -> VotePosterior:
-        """Return tags, (T, 1 + 2 E) probabilities of tokens, and each document's log-likelihood; or DataError."""
+        """Return tags, (T, 1 + 2 E) tag probabilities, and each document's log-likelihood; DataError if unfit."""
         vote_matrix = self.select_votes(vote_matrix)
         check(vote_matrix, embeddings, len(self.mean))
         tags, chances = np.zeros(len(vote_matrix), np.int64), np.zeros((len(vote_matrix), 1 + 2 * len(self.names)))
@@ -85,7 +85,7 @@ class Model:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """Return the linking rules that the model uses."""
+        """Return the names of the linking rules that the model uses, those of its constant HMM."""
         return () if self.constant is None else self.constant.rules
 
     def state(self) -> State:
@@ -100,7 +100,7 @@ class Model:
 
     @classmethod
     def of(cls, state: State) -> Model:
-        """Return the model of a file; raise ModelError if its parts do not fit together."""
+        """Return the model of a file's state; ModelError if its parts are missing or do not fit together."""
         arrays = state.arrays
         try:
             config = msgspec.convert(state.config, CHMM)
@@ -123,7 +123,7 @@ class Model:
 
 
 def check(vote_matrix: VoteMatrix, embeddings: Rows, D: int) -> None:
-    """Raise DataError unless there is a row of D finite numbers for every token; always if D is -1."""
+    """Raise DataError unless embeddings are a row of D finite numbers for every token; D = -1 never fits."""
     if embeddings.shape != (len(vote_matrix), D):
         wanted = f"({len(vote_matrix)}, {'D' if D < 0 else D})"
         raise DataError(f"embeddings have shape {embeddings.shape}; votes and model need {wanted}")
@@ -151,7 +151,7 @@ def _fits(model: Model) -> bool:
 
 
 def _layers_fit(weights: Weights, D: int, A: int, B: int) -> bool:
-    """Tell whether the weights map D numbers to A logits of transitions and B of confusions."""
+    """Tell whether the weights' shapes map D numbers to A logits of transitions and B of confusions."""
     shapes = {name: array.shape for name, array in weights.items()}
     wide = {"moves": (D, A), "moves bias": (A,), "votes bias": (B,)}
     if "narrow" not in weights:

@@ -32,7 +32,7 @@ class TokenInput(NamedTuple):
     fixed: Floats | None = None  # (T, L) log-likelihoods of a constant HMM; layers add to them
 
     def part(self, tokens: Ints) -> TokenInput:
-        """Return the input of some of the tokens."""
+        """Return the input of some of the tokens, by number."""
         fixed = None if self.fixed is None else self.fixed[tokens]
         return TokenInput(self.symbols[tokens], self.powers[tokens], self.voted[tokens], fixed)
 
@@ -45,7 +45,7 @@ class TokenTables(NamedTuple):
 
 
 def observe(vote_matrix: VoteMatrix, config: CHMM) -> TokenInput:
-    """Return the votes as weighted symbols, silence as the settings say; DataError if a `reliable` source is unknown.
+    """Return votes as weighted symbols, silence as the settings say; DataError for an unknown `reliable` source.
 
     >>> said = np.array([[1, -1], [-1, -1]], np.int16)
     >>> vote_matrix = VoteMatrix(("a", "b"), ("X",), said, np.array([0, 2]), np.array([0, 2]))
@@ -77,14 +77,14 @@ def observe(vote_matrix: VoteMatrix, config: CHMM) -> TokenInput:
 
 
 def majority_tags(vote_matrix: VoteMatrix) -> Ints:
-    """Return the majority tag of each token (T,), the first of equal ones; O only where no source votes an entity."""
+    """Return (T,) each token's majority tag, the lowest of equals; O only where no source votes for an entity."""
     counts = np.stack([(vote_matrix.codes == tag).sum(axis=1) for tag in range(1 + 2 * len(vote_matrix.names))], axis=1)
     counts[:, 0] = 0
     return np.asarray(counts.argmax(axis=1))
 
 
 def first_tables(vote_matrix: VoteMatrix, seen: TokenInput, config: CHMM) -> TokenTables:
-    """Return smoothed tables of moves and votes, counted from the majority tags."""
+    """Return smoothed tables of moves and votes, counted as if the majority tags were the truth."""
     tags = majority_tags(vote_matrix)
     chances = np.eye(1 + 2 * len(vote_matrix.names))[tags]
     before = np.roll(tags, 1)
@@ -99,7 +99,7 @@ def first_tables(vote_matrix: VoteMatrix, seen: TokenInput, config: CHMM) -> Tok
 
 
 def transition_mask(vote_matrix: VoteMatrix, config: CHMM) -> Bools:
-    """Return which transitions are possible (R, L)."""
+    """Return (L, L) which tag may follow which, all with `valid` off; with `iid`, (1, L) all."""
     L = 1 + 2 * len(vote_matrix.names)
     if config.iid:
         return np.ones((1, L), np.bool_)
@@ -107,7 +107,7 @@ def transition_mask(vote_matrix: VoteMatrix, config: CHMM) -> Bools:
 
 
 def maximise(counts: TokenTables, may: Bools, prior: float, before: TokenTables | None) -> TokenTables:
-    """Return the tables of highest posterior given expected counts; rows without any count keep `before`."""
+    """Return tables of highest posterior given expected counts and prior; a row of zeros keeps that of `before`."""
     L, J = counts.votes.shape[1:]
     confusion_prior = np.full((L, J), 1.0 / J) + DIAGONAL * np.eye(L, J)
     new_tables = TokenTables(
@@ -138,7 +138,7 @@ def repair_tags(tags: Ints, bounds: Ints) -> Ints:
 
 
 def f1_of_tags(names: tuple[str, ...], bounds: Ints, gold: Ints, predicted: Ints) -> float:
-    """Return the F1 of the spans of tags (T,); no span crosses the end of a sentence."""
+    """Return F1 of the spans of predicted tags (T,) against gold; no span crosses a sentence's end (`bounds`)."""
     labels = Labels(names, "IOB2")
     spans = []
     for tags in (gold, predicted):

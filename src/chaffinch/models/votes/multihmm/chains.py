@@ -37,7 +37,7 @@ class Stretches:
 
     @classmethod
     def of(cls, weights: SourceWeights, vote_matrix: VoteMatrix, seen: VotePatterns) -> Stretches:
-        """Return runs of tokens that may be inside entities, each with the token after it, and the other tokens."""
+        """Return the tokens that may be inside entities, in runs, each with the token after it; and the others."""
         free = may_be_inside(weights, seen, vote_matrix.bounds)
         before = np.append(False, free[:-1])[: len(free)]
         before[vote_matrix.bounds[vote_matrix.bounds < len(free)]] = False
@@ -65,7 +65,10 @@ class Chains:
         seen: VotePatterns,
         stretches: Stretches | None = None,
     ) -> Chains:
-        """Return the lattices of votes; no entity is cut off at the end of a sentence. `stretches` saves time."""
+        """Return the lattices of stretches by these tables and weights; `stretches`, if computed before, saves time.
+
+        No entity is cut off at the end of a sentence.
+        """
         K, table = len(tables.trans), potentials(tables, weights, seen)
         parts = stretches or Stretches.of(weights, vote_matrix, seen)
         emit = table[seen.rows[parts.tokens]]
@@ -79,18 +82,18 @@ class Chains:
         return cls(batch, parts.tokens, parts.outside, table[seen.rows[parts.outside], 0] + log_trans[0, 0])
 
     def log_likelihoods(self, log_z: Floats, cuts: Ints) -> Floats:
-        """Return the log-likelihoods of runs of tokens between cuts, given those of stretches; no cut is inside one."""
+        """Return log-likelihoods of the tokens between `cuts`, given stretches' log Z; cuts are between stretches."""
         before = np.append(0.0, np.cumsum(log_z)), np.append(0.0, np.cumsum(self.sure))
         firsts = self.tokens[self.batch.bounds[:-1]]
         return np.diff(before[0][np.searchsorted(firsts, cuts)] + before[1][np.searchsorted(self.outside, cuts)])
 
     def spans(self, runs: tuple[Ints, Ints, Ints]) -> Spans:
-        """Return the spans of runs of the lattices' states: first positions, ends and labels."""
+        """Return the distinct spans of runs (first positions, ends, labels) of the lattices' states, as tokens."""
         first, end, label = runs
         return Spans.distinct(self.tokens[first], self.tokens[end - 1] + 1, label)
 
     def span_chances(self, marginals: Floats, spans: Spans) -> Floats:
-        """Return the probability that exactly this span is an entity of its label (n,), from the marginals (M, K)."""
+        """Return (n,) the probability that each span is an entity of its label with these edges; marginals (M, K)."""
         first = np.searchsorted(self.tokens, spans.first)
         local = Spans(first, first + spans.end - spans.first, spans.label, spans.votes)
         return span_chances(self.batch, marginals, local)
@@ -106,7 +109,7 @@ def token_potentials(tables: VoteTables, weights: SourceWeights, seen: VotePatte
 
 
 def may_be_inside(weights: SourceWeights, seen: VotePatterns, bounds: Ints) -> Bools:
-    """Return (T,) which tokens may be in an entity: voted on, or, outside reading, within `REACH` of a vote."""
+    """Return (T,) which tokens may be in an entity: voted on; in training also within `REACH` of a vote."""
     row_voted = (seen.links != 0).any(axis=1) | (seen.voted if weights.reading else seen.any_vote)
     voted = row_voted[seen.rows]
     for soft in seen.soft.values():
@@ -120,7 +123,7 @@ def may_be_inside(weights: SourceWeights, seen: VotePatterns, bounds: Ints) -> B
 
 
 def span_chances(batch: Batch, marginals: Floats, spans: Spans) -> Floats:
-    """Return the probability that exactly this span is an entity of its label (n,), from the marginals (M, K)."""
+    """Return (n,) the probability that each span is an entity of its label with these edges; marginals (M, K)."""
     state = 1 + LETTERS * spans.label
     single = spans.end - spans.first == 1
     out = np.where(single, marginals[spans.first, state + 3 * single], marginals[spans.first, state])
@@ -136,7 +139,7 @@ def span_chances(batch: Batch, marginals: Floats, spans: Spans) -> Floats:
 
 
 def chances_along(pairs: Floats, marginals: Floats, spans: Spans, offset: Ints) -> Floats:
-    """Return the probabilities of spans of several tokens (n,); token - offset is its index in the pairs (m, K, K)."""
+    """Return (n,) the probabilities of spans of two tokens or more; token - offset is its index in pairs (m, K, K)."""
     begin = 1 + LETTERS * spans.label
     chance, state = marginals[spans.first, begin], begin
     for step in range(1, int((spans.end - spans.first).max())):

@@ -32,7 +32,7 @@ class SourceEstimate:
 
 
 def estimates(model: Model, vote_matrix: VoteMatrix) -> list[SourceEstimate]:
-    """Return each source's weights, and precision, recall and confusion as the posterior on these votes expects."""
+    """Return each source's weights, and the precision, recall and confusion that the model expects on these votes."""
     vote_matrix = model.select_votes(vote_matrix)
     seen, E = observe(vote_matrix), len(model.names)
     chains = model.chains(vote_matrix, seen)
@@ -64,7 +64,7 @@ def estimates(model: Model, vote_matrix: VoteMatrix) -> list[SourceEstimate]:
 
 
 def _by_tag(model: Model, mass: Floats) -> tuple[Floats, Floats]:
-    """Return rates (S, L) and confusions (S, L, L) of IOB2 tags, with states weighted by their mass (K,)."""
+    """Return ((S, L) rates, (S, L, L) confusions) by IOB2 tag, with states weighted by their mass (K,)."""
     tag_of = state_tags(len(model.names))
     member = (tag_of[:, None] == np.arange(tag_of.max() + 1)).astype(float)  # (K, L)
     shares = (mass + 1e-9)[:, None] * member

@@ -52,7 +52,7 @@ TRIAL = 5  # passes on half the documents, before the other half chooses the wei
 
 
 def fit(vote_matrix: VoteMatrix, config: MultiHMM | None = None, *, watcher: Watcher | None = None) -> Model:
-    """Learn a model from votes, without sources that never vote (a warning); DataError if a reliable one is unknown."""
+    """Return a model learnt from votes; a warning lists silent sources, left out; DataError: unknown reliable one."""
     config, watcher = config or MultiHMM(), watcher or Watcher()
     unknown = [name for name in config.negative_reliable if name not in vote_matrix.sources]
     if unknown:
@@ -68,7 +68,7 @@ def fit(vote_matrix: VoteMatrix, config: MultiHMM | None = None, *, watcher: Wat
 
 
 def _decoding_weights(model: Model, vote_matrix: VoteMatrix) -> SourceWeights:
-    """Return the model's weights with those of silence, from the settings or chosen on held-out documents."""
+    """Return the model's weights for decoding: of silence, and if votes rule O out, as set or by held-out documents."""
     config, S = model.config, len(model.sources)
     silence = np.ones(S) if config.silence == HELD_OUT else np.full(S, float(config.silence))
     voted = config.voted_is_entity is True
@@ -87,7 +87,7 @@ def _decoding_weights(model: Model, vote_matrix: VoteMatrix) -> SourceWeights:
 
 
 def _learn(vote_matrix: VoteMatrix, config: MultiHMM, watcher: Watcher) -> Model:
-    """Learn by EM; return the model after all passes, or after those before an interrupt."""
+    """Return the model learnt by EM, after all passes, or after those before an interrupt, which is noted."""
     labels, seen, trace = states(vote_matrix.names), observe(vote_matrix), []
     S, distinct, belief = len(vote_matrix.sources), vote_matrix, Belief(config.certainty, config.trust)
     weights = SourceWeights(np.ones(S), np.ones(S))
@@ -115,7 +115,7 @@ def _learn(vote_matrix: VoteMatrix, config: MultiHMM, watcher: Watcher) -> Model
 
 
 def _initial_counts(distinct: VoteMatrix, vote_matrix: VoteMatrix, seen: VotePatterns) -> VoteCounts:
-    """Return the counts of a vote on spans by the distinct sources; of two labels with as many votes, half each."""
+    """Return counts as if spans with most votes of distinct sources were the truth; equal labels get half each."""
     K, spans, parts = 1 + LETTERS * len(vote_matrix.names), candidates(distinct), []
     for last in (False, True):
         tags = join_linked_spans(
@@ -128,7 +128,7 @@ def _initial_counts(distinct: VoteMatrix, vote_matrix: VoteMatrix, seen: VotePat
 
 
 def _expected_counts(chains: Chains, tables: VoteTables, seen: VotePatterns) -> tuple[VoteCounts, float]:
-    """Return expected counts of rows, moves and soft votes under the tables, and the log-likelihood."""
+    """Return (expected counts of rows, moves and soft votes under the tables; the log-likelihood)."""
     post = forward_backward(chains.batch)
     rows, pairs = seen.by_row(post.states, chains.tokens), post.pairs.copy()
     rows[:, 0] += np.bincount(seen.rows[chains.outside], minlength=len(rows))
@@ -142,13 +142,13 @@ def _expected_counts(chains: Chains, tables: VoteTables, seen: VotePatterns) -> 
 
 
 def _state_shares(counts: VoteCounts) -> Floats:
-    """Return the share of tokens in each state (K,)."""
+    """Return (K,) the share of tokens in each state, by counts plus 1."""
     mass = counts.rows.sum(axis=0) + 1
     return np.asarray(mass / mass.sum())
 
 
 def _stationary(trans: Floats) -> Floats:
-    """Return (K,) the stationary distribution of the transitions, after 200 lazy steps."""
+    """Return (K,) the stationary distribution of the transitions, approximately, after 200 lazy steps."""
     out = np.full(len(trans), 1 / len(trans))
     for _ in range(200):
         out = out @ (0.5 * trans + 0.5 * np.eye(len(trans)))

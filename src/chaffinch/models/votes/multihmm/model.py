@@ -55,11 +55,11 @@ class Model:
         return vote_matrix.choose(self.sources)
 
     def chains(self, vote_matrix: VoteMatrix, seen: VotePatterns) -> Chains:
-        """Return the lattices of votes, which come from `select_votes`."""
+        """Return the lattices of votes, which must come from `select_votes`, and the tokens outside of them."""
         return Chains.of(self.tables, self.weights, vote_matrix, seen)
 
     def posterior(self, vote_matrix: VoteMatrix) -> VotePosterior:
-        """Return tags, (T, 1 + 2 E) probabilities of tokens, and each document's log-likelihood; or DataError."""
+        """Return tags, (T, 1 + 2 E) tag probabilities, and each document's log-likelihood; DataError if unfit."""
         vote_matrix = self.select_votes(vote_matrix)
         chains = self.chains(vote_matrix, observe(vote_matrix))
         post = forward_backward(chains.batch, pairs=False)
@@ -86,7 +86,7 @@ class Model:
 
     @classmethod
     def of(cls, state: State) -> Model:
-        """Return the model of a file; raise ModelError if its parts do not fit together."""
+        """Return the model of a file's state; ModelError if its parts are missing or do not fit together."""
         arrays = state.arrays
         try:
             config = msgspec.convert(state.config, MultiHMM)

@@ -46,11 +46,11 @@ class VotePatterns:
 
     @property
     def any_vote(self) -> Bools:
-        """Return the rows on which some source votes (P,)."""
+        """Return (P,) on which rows some source votes, be it "not an entity"."""
         return np.asarray((self.votes >= 0).any(axis=1))
 
     def by_row(self, chances: Floats, tokens: Ints) -> Floats:
-        """Return the sums by row (P, K) of the probabilities of some tokens (M, K)."""
+        """Return (P, K) the probabilities (M, K) of some tokens summed by their rows."""
         from scipy.sparse import csr_array
 
         M = len(tokens)
@@ -59,7 +59,7 @@ class VotePatterns:
 
 
 def observe(vote_matrix: VoteMatrix) -> VotePatterns:
-    """Group the tokens' votes and links into distinct rows, with each token's row; row 0 is that of silence."""
+    """Return votes and links as distinct rows, and each token's row; row 0 is that of silence."""
     S, R = len(vote_matrix.sources), len(vote_matrix.rules)
     links = vote_matrix.links if R else np.zeros((len(vote_matrix), 0), np.int8)
     has_vote = (vote_matrix.codes != SILENT).any(axis=1) | (links != 0).any(axis=1)
@@ -100,24 +100,24 @@ def _distinct(table: NDArray[np.int16]) -> tuple[NDArray[np.int16], Ints]:
 
 
 def states(names: tuple[str, ...]) -> Labels:
-    """Return the labels in IOBES, whose tags are the states of the chain."""
+    """Return the labels in IOBES; their tags are the states of the chain."""
     return Labels(names, "IOBES")
 
 
 def state_tags(E: int) -> Ints:
-    """Return the IOB2 tag of each state (K,)."""
+    """Return (K,) the number of the IOB2 tag of each state, for E labels."""
     return np.concatenate([[0], (1 + 2 * np.arange(E)[:, None] + _COARSE).reshape(-1)]).astype(np.int64)
 
 
 def tags_to_states(tags: Ints, bounds: Ints) -> Ints:
-    """Return the states of IOB2 tags (T,)."""
+    """Return (T,) the IOBES states of IOB2 tags (T,), sentence by sentence."""
     begins, lasts = edges(tags[:, None], bounds)
     letter = np.where(begins[:, 0], np.where(lasts[:, 0], 3, 0), np.where(lasts[:, 0], 2, 1))
     return np.where(tags > 0, 1 + LETTERS * ((tags - 1) // 2) + letter, 0).astype(np.int64)
 
 
 def join_linked_spans(tags: Ints, vote_matrix: VoteMatrix) -> Ints:
-    """Join adjacent spans of one label where a linking rule asks for it and none objects; return IOB2 tags (T,)."""
+    """Return IOB2 tags (T,), adjacent spans of one label joined where a linking rule asks and none objects."""
     if not vote_matrix.rules or not len(tags):
         return tags
     together = (vote_matrix.links == TOGETHER).any(axis=1) & ~(vote_matrix.links == APART).any(axis=1)

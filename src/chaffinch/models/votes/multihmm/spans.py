@@ -36,7 +36,7 @@ class Spans:
 
     @classmethod
     def distinct(cls, first: Ints, end: Ints, label: Ints, votes: Ints | None = None) -> Spans:
-        """Return the distinct spans with their votes summed; `votes` defaults to one each."""
+        """Return the distinct spans, sorted, with their votes summed; `votes` defaults to one each."""
         order = np.lexsort((label, end, first))
         first, end, label = first[order], end[order], label[order]
         votes = np.ones(len(first), np.int64) if votes is None else votes[order]
@@ -47,12 +47,12 @@ class Spans:
         return cls(first[starts], end[starts], label[starts], summed.astype(np.int64))
 
     def union(self, other: Spans) -> Spans:
-        """Return the distinct spans of both, with their votes summed."""
+        """Return the distinct spans of both, sorted, with their votes summed."""
         columns = (np.append(getattr(self, name), getattr(other, name)) for name in ("first", "end", "label", "votes"))
         return Spans.distinct(*columns)
 
     def tags(self, length: int) -> Ints:
-        """Return the IOB2 tags of spans that do not overlap (length,)."""
+        """Return (length,) the IOB2 tags of spans, which must not overlap; 0 outside."""
         out = np.zeros(length, np.int64)
         sizes = self.end - self.first
         places = np.arange(sizes.sum()) + np.repeat(self.first - np.cumsum(sizes) + sizes, sizes)
@@ -62,7 +62,7 @@ class Spans:
 
 
 def edges(codes: NDArray[np.integer], bounds: Ints) -> tuple[Bools, Bools]:
-    """Return where the spans of IOB2 votes begin and where they end, (T, S) each; no span crosses a sentence.
+    """Return (where spans of IOB2 votes begin, where they end), (T, S) each; no span crosses a sentence's end.
 
     An I that continues no span begins one.
     """
@@ -76,7 +76,7 @@ def edges(codes: NDArray[np.integer], bounds: Ints) -> tuple[Bools, Bools]:
 
 
 def list_proposals(vote_matrix: VoteMatrix) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return first tokens, ends, labels and sources of all spans of all sources, ordered by source."""
+    """Return (first tokens, ends, labels, sources) of all spans of all sources, ordered by source."""
     some = np.flatnonzero((vote_matrix.codes > 0).any(axis=1))
     near = np.unique(np.concatenate([some, some[some + 1 < len(vote_matrix)] + 1]))
     codes = vote_matrix.codes[near]
@@ -89,13 +89,13 @@ def list_proposals(vote_matrix: VoteMatrix) -> tuple[Ints, Ints, Ints, Ints]:
 
 
 def candidates(vote_matrix: VoteMatrix) -> Spans:
-    """Return the distinct spans that sources propose."""
+    """Return the distinct spans that sources propose, with how many do so."""
     first, end, label, _ = list_proposals(vote_matrix)
     return Spans.distinct(first, end, label)
 
 
 def resolve_overlaps(spans: Spans, *, longest: bool, last_label: bool = False) -> Spans:
-    """Keep spans greedily so that none overlap: by votes, then length; with `longest` by length, then votes.
+    """Return spans kept greedily so that none overlap: by votes, then length; with `longest` by length first.
 
     Of equal ones the first in the text wins, then the first label, or the last with `last_label`.
     """
@@ -113,7 +113,7 @@ def resolve_overlaps(spans: Spans, *, longest: bool, last_label: bool = False) -
 
 
 def best_spans(spans: Spans, gains: Floats) -> Spans:
-    """Return the non-overlapping spans with the largest sum of gains (n,); only gains above 0 are taken."""
+    """Return the spans that do not overlap with the largest sum of gains (n,), all above 0; others are dropped."""
     keep = gains > 0
     spans, gains = spans[keep], gains[keep]
     alone = _alone(spans)
@@ -137,7 +137,7 @@ def best_spans(spans: Spans, gains: Floats) -> Spans:
 
 
 def _alone(spans: Spans) -> Bools:
-    """Return (n,) which spans, sorted by start, overlap no other."""
+    """Return (n,) which spans, sorted by first token, overlap no other."""
     out = np.ones(len(spans), np.bool_)
     if len(spans):
         reach = np.maximum.accumulate(spans.end)

@@ -39,7 +39,7 @@ class VoteTables:
 
     @property
     def confusion(self) -> Floats:
-        """Return the probabilities of a source's vote, if it votes, on a token in a state (S, K, K)."""
+        """Return (S, K, K) each source's probabilities of votes, if it votes, on a token in each state."""
         S, E = self.types.shape[:2]
         out = np.empty((S, 1 + LETTERS * E, 1 + LETTERS * E))
         out[:, 0] = self.outside
@@ -59,7 +59,7 @@ class SourceWeights:
     reading: bool = False  # True in decoding, after training
 
     def silent(self, seen: VotePatterns) -> Floats:
-        """Return the weight of silence by row (P, S)."""
+        """Return (P, S) the weight of silence by row: 1 where no source votes."""
         return np.where(seen.any_vote[:, None], self.silence, 1.0)
 
 
@@ -81,7 +81,7 @@ class VoteCounts:
 
 
 def factors(tables: VoteTables, weights: SourceWeights, seen: VotePatterns) -> list[Floats]:
-    """Return, per source, the weighted log-likelihood of its votes (P, K); of a soft vote, only that it votes."""
+    """Return, per source, the weighted log-likelihood (P, K) of its votes or silence; soft: only that it votes."""
     log_rates, log_silent, log_said = np.log(tables.rates), np.log1p(-tables.rates), np.log(tables.confusion)
     quiet, out = weights.silent(seen), []
     for k in range(seen.votes.shape[1]):
@@ -106,12 +106,12 @@ def link_potentials(tables: VoteTables, seen: VotePatterns) -> Floats:
 
 
 def continuing(K: int) -> Bools:
-    """Return (K,) which states continue the entity of the token before."""
+    """Return (K,) which states continue the entity of the token before: I and E."""
     return np.append(False, np.isin(np.arange(K - 1) % LETTERS, (1, 2)))
 
 
 def potentials(tables: VoteTables, weights: SourceWeights, seen: VotePatterns) -> Floats:
-    """Return the log-likelihood of each row without soft votes (P, K); `-inf` where a state is impossible."""
+    """Return (P, K) the log-likelihood of each row without soft votes; -inf where a state is impossible."""
     table = link_potentials(tables, seen)
     for factor in factors(tables, weights, seen):
         table += factor
@@ -172,7 +172,7 @@ def maximise(counts: VoteCounts, seen: VotePatterns, labels: Labels, belief: Bel
 
 
 def stray_counts(seen: VotePatterns, K: int, belief: Belief) -> Floats:
-    """Return prior counts of votes on tokens outside (S, K): all O votes, and a small share of others.
+    """Return (S, K) prior counts of votes on tokens outside: `trust` times all O votes, and a small share of others.
 
     Without them EM can treat as noise what only a single source says.
     """
@@ -183,7 +183,7 @@ def stray_counts(seen: VotePatterns, K: int, belief: Belief) -> Floats:
 
 
 def log_prior(tables: VoteTables, weights: SourceWeights, seen: VotePatterns, labels: Labels, belief: Belief) -> float:
-    """Return the log prior of the tables up to a constant; the prior of a source has the weight of the source."""
+    """Return the log prior of the tables up to a constant; that of a source is times the source's weight."""
     valid = labels.follows[: len(labels.tags)]
     E = len(labels.names)
     by_source = RARE * (np.log(tables.rates) + np.log1p(-tables.rates)).sum(axis=1)
@@ -206,7 +206,7 @@ def drop_sources(tables: VoteTables, silent: Bools) -> VoteTables:
 
 
 def first_counts(states: Ints, seen: VotePatterns, bounds: Ints, K: int) -> VoteCounts:
-    """Return the counts of votes, moves and soft votes if these states (T,) were the truth."""
+    """Return the counts of votes, moves and soft votes as if these states (T,) were the truth."""
     before = np.append(0, states[:-1])[: len(states)]
     before[bounds[:-1][bounds[:-1] < len(states)]] = 0
     soft = {
@@ -230,12 +230,12 @@ def _trans_prior(labels: Labels) -> Floats:
 
 
 def _mostly_right(size: int) -> Floats:
-    """Return rows that sum to 1, with `RIGHT` on the diagonal (size, size)."""
+    """Return (size, size) rows that sum to 1, with `RIGHT` on the diagonal, the rest shared equally."""
     return np.where(np.eye(size) > 0, RIGHT, (1 - RIGHT) / max(size - 1, 1))
 
 
 def _links(counts: VoteCounts, seen: VotePatterns, K: int) -> Floats:
-    """Return (rules, 2) how often each linking rule's verdicts, together and apart, agree with expected tags."""
+    """Return (R, 2) how often linking rules' verdicts, together and apart, agree with expected states, smoothed."""
     continues = continuing(K)
     out = np.empty((seen.links.shape[1], 2))
     for rule in range(len(out)):
@@ -246,5 +246,5 @@ def _links(counts: VoteCounts, seen: VotePatterns, K: int) -> Floats:
 
 
 def _shares(counts: Floats) -> Floats:
-    """Return counts divided by their sum over the last axis."""
+    """Return counts divided by their sum over the last axis, which must not be 0."""
     return np.asarray(counts / counts.sum(axis=-1, keepdims=True))

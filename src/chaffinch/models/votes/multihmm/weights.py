@@ -17,7 +17,7 @@ SILENCES = (1.0, 0.3, 0.1, 0.0)  # candidate weights of silence; of equally good
 
 
 def excess(tables: VoteTables, seen: VotePatterns, prior: Floats) -> Floats:
-    """Return the share of a source's votes that another repeats beyond what labels explain (S, S), from 0 to 1.
+    """Return (S, S) the share, 0 to 1, of a source's votes that another repeats beyond what labels explain.
 
     Labels are inferred from the remaining sources, by the prior (K,) of states: a copy would explain itself.
     """
@@ -40,7 +40,7 @@ def excess(tables: VoteTables, seen: VotePatterns, prior: Floats) -> Floats:
 
 
 def dependence(tables: VoteTables, seen: VotePatterns, prior: Floats) -> Floats:
-    """Return the weight of each source (S,): 1 / (1 + excess agreement with others); copies share the weight of one."""
+    """Return (S,) each source's weight: 1 / (1 + excess agreement with others); copies share the weight of one."""
     first, share = copies(seen)
     kept = np.flatnonzero(first == np.arange(len(first)))
     others = np.ones(len(first), np.bool_)
@@ -51,14 +51,14 @@ def dependence(tables: VoteTables, seen: VotePatterns, prior: Floats) -> Floats:
 
 
 def copies(seen: VotePatterns) -> tuple[Ints, Floats]:
-    """Return the first source with exactly the same votes, and 1 / the number of such sources, (S,) each."""
+    """Return (the first source with exactly the same votes, 1 / the number of such sources), (S,) each."""
     firsts: dict[bytes, int] = {}
     first = np.array([firsts.setdefault(column.tobytes(), k) for k, column in enumerate(seen.votes.T)], np.int64)
     return first, 1 / np.bincount(first)[first]
 
 
 def choose_silence(tables: VoteTables, weights: SourceWeights, seen: VotePatterns, prior: Floats) -> Floats:
-    """Return the weight of each source's silence that best predicts the votes of others (S,).
+    """Return (S,) the weight of each source's silence, from `SILENCES`, that best predicts others' votes.
 
     Tables were learnt with silence in full, on other documents. The votes of each other source are
     predicted from all except itself, on rows where it is not the only one to vote.
@@ -106,11 +106,11 @@ def _likelihoods(tables: VoteTables, seen: VotePatterns) -> list[Floats]:
 
 
 def _predictive_log_likelihood(chances: Floats, likely: Floats, counts: Ints) -> float:
-    """Return the log likelihood of votes, counted, under mixtures of the labels' likelihoods."""
+    """Return the log-likelihood of votes, `counts` times each row, under mixtures of states' likelihoods."""
     return float(counts @ np.log((chances * likely).sum(axis=1)))
 
 
 def _chances(logs: Floats) -> Floats:
-    """Return each row's softmax."""
+    """Return each row's softmax; rows must have a finite number."""
     shifted = np.exp(logs - logs.max(axis=1, keepdims=True))
     return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))

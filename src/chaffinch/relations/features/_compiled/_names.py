@@ -41,7 +41,7 @@ U = np.uint64
 
 @kernel()
 def name_keys(codes: Codes, ends: NDArray[np.int64], view: int, out: Keys) -> None:
-    """Write to out[n] the key (never 0) of name n, codes[ends[n]:ends[n + 1]], of a view."""
+    """Put the key (never 0) of name n of a view, codes[ends[n]:ends[n + 1]], into out[n]."""
     for n in range(len(ends) - 1):
         key = U(view)
         for p in range(ends[n], ends[n + 1]):
@@ -51,7 +51,7 @@ def name_keys(codes: Codes, ends: NDArray[np.int64], view: int, out: Keys) -> No
 
 @helper()
 def join(key: np.uint64, pieces: Pieces, piece: int) -> np.uint64:
-    """Return the key of a text extended by a piece."""
+    """Return the key of a text extended by one of the numbered pieces."""
     return np.uint64(key * pieces.power[piece] + pieces.key[piece])
 
 
@@ -72,7 +72,7 @@ def number(key: np.uint64, value: int) -> np.uint64:
 
 @helper()
 def bucket(distance: int) -> int:
-    """Return the upper end of the range that a distance lies in, as `words.bucket` does."""
+    """Return the upper end of the range that a distance lies in, as `words.bucket` does; 30 for the last."""
     if distance <= 5:
         return distance
     return 8 if distance <= 8 else 12 if distance <= 12 else 20 if distance <= 20 else 30
@@ -80,7 +80,7 @@ def bucket(distance: int) -> int:
 
 @helper()
 def word_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys) -> int:
-    """Write the keys of candidate n's `words.features` to `out` from index 0; return their number."""
+    """Put the keys of candidate n's `words.features` into `out` from index 0; return their number."""
     stems, order = flat.stems[flat.stem_ends[n] : flat.stem_ends[n + 1]], flat.order[n]
     first, last, view, k = order[0], order[-1], U(WORDS), 0
     for unit in range(first):
@@ -111,7 +111,7 @@ def word_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys) -> int:
 
 @helper()
 def state(key: np.uint64, pieces: Pieces, kind: int, begin: int, end: int, order: Places) -> np.uint64:
-    """Return the key of a text extended by a segment's type and its arguments or zone, as `statistics.state_of`."""
+    """Return the key of a text extended by a segment's type and its arguments or zone, as of `statistics.state_of`."""
     key = join(key, pieces, kind)
     if end <= order[0]:
         return join(key, pieces, ZONE_BEFORE)
@@ -127,7 +127,7 @@ def state(key: np.uint64, pieces: Pieces, kind: int, begin: int, end: int, order
 
 @helper()
 def statistic_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys) -> int:
-    """Write the keys of candidate n's `statistics.features` to `out` from index 0; return their number."""
+    """Put the keys of candidate n's `statistics.features` into `out` from index 0; return their number."""
     stems, order, base = flat.stems[flat.stem_ends[n] : flat.stem_ends[n + 1]], flat.order[n], flat.base[n]
     before, begin, view, k = join(U(STATISTICS), pieces, BEGIN), 0, U(STATISTICS), 0
     for part in range(flat.part_ends[base], flat.part_ends[base + 1]):

@@ -56,7 +56,7 @@ U = np.uint64
 
 @helper()
 def shape_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys) -> int:
-    """Write candidate n's keys of `paths._shape` (distance, mentions, facts, rivals, negation); return their number."""
+    """Put the keys of candidate n's features of `paths._shape` into `out` from index 0; return their number."""
     stems, order, ending = flat.stems[flat.stem_ends[n] : flat.stem_ends[n + 1]], flat.order[n], flat.ending[n]
     first, last, view = order[0], order[-1], U(PATHS)
     before = between = after = negations = negated = 0
@@ -101,7 +101,7 @@ def shape_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys) -> int:
 
 @helper()
 def between_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys) -> int:
-    """Write candidate n's keys of `paths._between` (verbs, links, open brackets); return their number."""
+    """Put the keys of candidate n's features of `paths._between` into `out` from index 0; return their number."""
     stems, order, ending = flat.stems[flat.stem_ends[n] : flat.stem_ends[n + 1]], flat.order[n], flat.ending[n]
     tags = flat.tags[flat.tag_ends[flat.base[n]] : flat.tag_ends[flat.base[n] + 1]]
     view, k, opened, length, before = U(PATHS), 1, 0, 0, -1
@@ -124,7 +124,7 @@ def between_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys) -> int:
 
 @helper()
 def run_names(kind: int, count: int, pieces: Pieces, room: Scratch, ending: int, k: int) -> int:
-    """Write the keys of runs of two, then three words of `room.heads`, from index k on; return the next index."""
+    """Put the keys of runs of two, then three of `room.heads` into `room.keys` from k on; return the next index."""
     for size in range(2, 4):
         for a in range(count - size + 1):
             key = join(U(PATHS), pieces, kind)
@@ -153,7 +153,7 @@ def act_names(types: Places, pieces: Pieces, room: Scratch, ending: int, k: int)
 
 @helper()
 def around_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys, k: int, start: int, stop: int) -> int:
-    """Write keys of up to 3 heads before and 2 after the path, and its prepositions, from index k; return the next."""
+    """Put the keys of heads around segments start to stop, as of `paths._around`, in `out` from k; return next k."""
     base, order, ending, view = flat.base[n], flat.order[n], flat.ending[n], U(PATHS)
     stems = flat.stems[flat.stem_ends[n] : flat.stem_ends[n + 1]]
     tags = flat.tags[flat.tag_ends[base] : flat.tag_ends[base + 1]]
@@ -180,7 +180,7 @@ def around_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys, k: int, st
 
 @helper()
 def head_names(flat: FlatFrames, n: int, pieces: Pieces, room: Scratch, k: int) -> int:
-    """Write candidate n's keys of `paths._heads` to the scratch keys from index k on; return the next index."""
+    """Put candidate n's keys of `paths._heads` into `room.keys` from index k on; return the next index."""
     base, order, ending, view = flat.base[n], flat.order[n], flat.ending[n], U(PATHS)
     stems = flat.stems[flat.stem_ends[n] : flat.stem_ends[n + 1]]
     types = flat.types[flat.part_ends[base] : flat.part_ends[base + 1]]
@@ -219,7 +219,7 @@ def head_names(flat: FlatFrames, n: int, pieces: Pieces, room: Scratch, k: int) 
 
 @helper()
 def path_names(flat: FlatFrames, n: int, pieces: Pieces, room: Scratch) -> int:
-    """Write the keys of `paths.features`; return their number."""
+    """Put candidate n's keys of `paths.features` into `room.keys` from index 0; return their number."""
     k = shape_names(flat, n, pieces, room.keys)
     k += between_names(flat, n, pieces, room.keys[k:])
     return head_names(flat, n, pieces, room, k)

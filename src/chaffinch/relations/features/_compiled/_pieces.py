@@ -107,14 +107,14 @@ class PieceNumbers(dict[str, int]):
         self._size = len(LITERALS) + len(SIGNS)
 
     def __missing__(self, text: str) -> int:
-        """Give a new text the next number, store it and return the number."""
+        """Store a new text under the next number, and return the number."""
         found = self[text] = self._size
         self._keep(found, text)
         self._size += 1
         return found
 
     def _keep(self, number: int, text: str) -> None:
-        """Store a piece's polynomial hash, the base to its length, and its bits; double the arrays if full."""
+        """Store a piece's polynomial hash, the base to its length, and its property bits; enlarge full arrays."""
         if number == len(self._key):
             self._key, self._power, self._mark = (
                 np.concatenate([array, np.zeros_like(array)]) for array in (self._key, self._power, self._mark)
@@ -126,7 +126,7 @@ class PieceNumbers(dict[str, int]):
 
     @property
     def pieces(self) -> Pieces:
-        """Return all pieces so far."""
+        """Return all pieces so far, as arrays that may have room at their ends."""
         return Pieces(self._key, self._power, self._mark)
 
 
@@ -134,14 +134,17 @@ _ALL = (1 << 64) - 1
 
 
 def _property_bits(text: str) -> int:
-    """Return a piece's link-sign index, or-ed with bits for negation, verb tag, joining word and acting type."""
+    """Return a piece's link sign as a number, plus bits: negation, verb tag, joining word, acting segment type."""
     link = SIGNS.index(LINK_OF[text]) if text in LINK_OF else 0
     bits = NEGATES * (text in NEGATIONS) | IS_VERB * (text[:2] == "VB") | IS_JOINING * (text in JOINING)
     return link | bits | ACTING * (text in ACTING_TYPES)
 
 
 def flat(frames: Sequence[Frame], number: PieceNumbers) -> FlatFrames:
-    """Return frames as flat int32 arrays, parts shared by neighbours once; all have the same number of arguments."""
+    """Return frames as flat int32 arrays, what neighbours share only once; all must have equally many arguments.
+
+    `number` gives texts their numbers, and keeps new ones.
+    """
     stems: list[int] = []
     tags: list[int] = []
     types: list[int] = []

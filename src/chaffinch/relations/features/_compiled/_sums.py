@@ -27,7 +27,7 @@ U = np.uint64
 
 @helper()
 def place_of(table: Keys, key: np.uint64) -> int:
-    """Return the slot of a key in the table, or the empty slot where it belongs."""
+    """Return the slot of a key in the hash table, or the empty slot where it belongs."""
     mask = U(len(table) - 1)
     place = (key * U(0xBF58476D1CE4E5B9) >> U(24)) & mask
     while table[place] != U(0) and table[place] != key:
@@ -46,7 +46,7 @@ def enter(keys: Keys, first: int, table: Keys, columns: Places) -> None:
 
 @helper()
 def block(keys: Keys, known: FeatureTable, room: Scratch, length: float) -> float:
-    """Return what a view adds to the log-odds: weights times log2(1 + count), scaled to the length of the block."""
+    """Return what a view adds to the log-odds: known weights times log2(1 + count), the block scaled to `length`."""
     different = 0
     for key in keys:
         place = place_of(known.table, key)
@@ -75,7 +75,7 @@ def add_view(
     room: Scratch,
     out: NDArray[np.float64],
 ) -> None:
-    """Add to out[n] the weighted features of one view of each candidate n, scaled to this length."""
+    """Add to out[n] the weighted known features of one view of each candidate n, its block scaled to `length`."""
     for n in range(len(out)):
         if view == WORDS:
             count = word_names(flat, n, pieces, room.keys)

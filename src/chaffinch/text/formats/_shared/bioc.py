@@ -38,7 +38,7 @@ _TYPE = ("type", "relation")  # BC5CDR names the type of a relation "relation"
 
 
 def parse_record(options: ReadOptions, _: str, record: Record) -> Document:
-    """Return a BioC record as a document; DataError, with the annotation's number, if an annotation is broken."""
+    """Return a BioC record as a document, and count losses; DataError, with its number, for a broken annotation."""
     passages = _objects(record, "passages")
     text, structure = _layout(passages, options)
     spans, by_id = [], {}
@@ -69,7 +69,7 @@ def parse_record(options: ReadOptions, _: str, record: Record) -> Document:
 
 
 def to_record(doc: Document, options: WriteOptions, *, keeps: Callable[[object], bool]) -> dict[str, Any]:
-    """Return the BioC record of a document; `keeps` returns whether an infon's value survives the file format."""
+    """Return the BioC record of a document; count losses; `keeps` tells if the file keeps an infon's key or value."""
     options.drop(doc, "soft", "given")
     note_no_layer(doc, options)
     spans = options.spans(doc)
@@ -116,7 +116,7 @@ def _objects(record: Record, key: str) -> list[dict[str, Any]]:
 
 
 def _all_levels(record: Record, key: str) -> Iterator[dict[str, Any]]:
-    """Yield the annotations or relations (`key`) of a document, its passages and their sentences."""
+    """Yield the annotations or relations (`key`) of a document, its passages and sentences; DataError if not lists."""
     yield from _objects(record, key)
     for passage in _objects(record, "passages"):
         yield from _objects(passage, key)
@@ -125,7 +125,7 @@ def _all_levels(record: Record, key: str) -> Iterator[dict[str, Any]]:
 
 
 def _infons(record: Record) -> dict[str, Any]:
-    """Return the infons of a record, with "" for null; DataError if they are not an object."""
+    """Return the infons of a record, {} if absent, with "" for null; DataError if they are not an object."""
     infons = record.get("infons") or {}
     if not isinstance(infons, dict):
         raise DataError('"infons" must be an object', line=_line(record))
@@ -142,7 +142,7 @@ class _TextBuilder:
     length: int = 0
 
     def put(self, offset: int, more: object) -> None:
-        """Append text at its offset, blanks in the gap; DataError if it overlaps or is no text, or LimitError."""
+        """Append text at its offset, blanks in the gap; DataError if it overlaps or is no text, LimitError if long."""
         gap = offset - self.length
         if gap < 0 or not isinstance(more, str):
             raise DataError(
@@ -159,12 +159,12 @@ class _TextBuilder:
 
     @property
     def text(self) -> str:
-        """Return the pieces joined."""
+        """Return the pieces joined, with the blanks between them."""
         return "".join(self.parts)
 
 
 def _layout(passages: Sequence[Record], options: ReadOptions) -> tuple[str, list[dict[str, Any]]]:
-    """Return passages joined at their offsets, and {offset, length, infons} of each; raise DataError if broken."""
+    """Return passages joined at their offsets, and {offset, length, infons} of each; DataError if one is broken."""
     page, structure = _TextBuilder("\n", options.max_chars), []
     for passage in passages:
         try:
@@ -178,7 +178,10 @@ def _layout(passages: Sequence[Record], options: ReadOptions) -> tuple[str, list
 
 
 def _passage_text(passage: Record, start: int, options: ReadOptions) -> str:
-    """Return a passage's text, else its sentences at their offsets minus `start`; DataError if not text."""
+    """Return a passage's text, else its joined sentences; count sentences as lost; DataError if no text.
+
+    The offsets of sentences are those of the document; `start` is the passage's.
+    """
     sentences = _objects(passage, "sentences")
     options.losses.add("sentences of passages", len(sentences))
     text = passage.get("text") or ""
@@ -191,7 +194,7 @@ def _passage_text(passage: Record, start: int, options: ReadOptions) -> str:
 
 
 def _span(item: Record, text: str, losses: Losses) -> Span | None:
-    """Return the span that covers an annotation's locations; None, counted, without any; DataError if broken."""
+    """Return the span that covers an annotation's locations, None without any; count losses; DataError if broken."""
     places = []
     for location in _objects(item, "locations"):
         start = whole_number(location.get("offset"), "the offset")
@@ -226,7 +229,7 @@ def _details(infons: Record) -> tuple[float, str]:
 
 
 def _relation(item: Record, by_id: Mapping[str, Span], spans: Iterable[Span], losses: Losses) -> Relation | None:
-    """Return a BioC relation of spans (its nodes) or concepts (its infons); None, counted as lost, if neither fits."""
+    """Return a BioC relation of spans (its nodes) or concepts (its infons); None, counted, if unfit; or DataError."""
     infons = _infons(item)
     kind = next((key for key in _TYPE if isinstance(infons.get(key), str)), None)
     nodes = [(str(node.get("role", "")), str(node.get("refid"))) for node in _objects(item, "nodes")]
@@ -259,7 +262,7 @@ def _one_passage(text: str) -> list[dict[str, Any]]:
 
 
 def _structure(doc: Document, keeps: Callable[[object], bool]) -> list[dict[str, Any]]:
-    """Return the passages in the meta if they fit the text and `keeps` all infons, else one passage."""
+    """Return the passages in the meta if they give the text and `keeps` all infons, else one passage for all."""
     passages = doc.meta.get("passages")
     page, fit = _TextBuilder("\n", len(doc.text)), isinstance(passages, list) and bool(passages)
     try:
@@ -275,7 +278,7 @@ def _structure(doc: Document, keeps: Callable[[object], bool]) -> list[dict[str,
 
 
 def _document_infons(doc: Document, options: WriteOptions, keeps: Callable[[object], bool]) -> dict[str, Any]:
-    """Return meta and group as infons; count as lost what the file would not give back."""
+    """Return meta fields, and the group as "group", as infons; count as lost what would not come back."""
     kept = "passages" in doc.meta and _structure(doc, keeps) == doc.meta["passages"] != _one_passage(doc.text)
     names = [key for key in doc.meta if key not in ("group", "passages") and keeps(doc.meta[key]) and keeps(key)]
     options.losses.add("meta fields", len(doc.meta) - len(names) - kept)
@@ -296,7 +299,7 @@ def _annotation(key: str, span: Span, text: str) -> dict[str, Any]:
 
 
 def _marks(item: Span | Relation) -> dict[str, str]:
-    """Return score and source as infons, unless they are the default."""
+    """Return {"score", "source"} of a span or relation as infons, each only if it is not the default."""
     score = {} if item.score == 1.0 else {"score": repr(float(item.score))}
     return score | ({"source": item.source} if item.source else {})
 
@@ -304,7 +307,7 @@ def _marks(item: Span | Relation) -> dict[str, str]:
 def _relation_records(
     doc: Document, ids: Mapping[Span, str], by_id: Mapping[str, Span], options: WriteOptions
 ) -> Iterator[dict[str, Any]]:
-    """Yield the records of relations whose spans are all written; count the others as lost."""
+    """Yield the records of relations whose spans are all written; count the others, and lost details, as lost."""
     for relation in doc.relations:
         if any(span not in ids for argument in relation.arguments for span in argument.spans):
             options.losses.add("relations over spans that are not written")

@@ -32,7 +32,10 @@ class ChosenColumns:
     patient: str | None
 
     def join(self, row: Mapping[str, Any], form: str, fields: Iterable[str]) -> tuple[str, Columns]:
-        """Join a row's text columns; return the text, and the columns' offsets in it. TypeError for other cells."""
+        """Return (a row's text cells joined, their offsets); TypeError if one is no text; None beside others is "".
+
+        `form` is the name of the format, and `fields` are the names of meta fields that are columns; both are kept.
+        """
         texts = [row.get(name) for name in self.texts]
         if len(texts) > 1:
             texts = ["" if text is None else text for text in texts]
@@ -90,7 +93,7 @@ def choose_for_files(
 
 
 def _find_named(name: str, names: Sequence[str], option: str, listed: str, *, show: bool) -> str:
-    """Return the column that the user names, ignoring case; raise ConfigError with those there are."""
+    """Return the column that the user names, exactly or else ignoring case; ConfigError if none or several match."""
     exact = [column for column in names if column == name]
     same = exact or [column for column in names if _fold(column) == _fold(name)]
     if len(same) == 1:
@@ -102,7 +105,7 @@ def _find_named(name: str, names: Sequence[str], option: str, listed: str, *, sh
 
 
 def _find_text(names: Sequence[str], rows: Sequence[Mapping[str, Any]], listed: str) -> str:
-    """Return the column that is a text by its name and its content; raise ConfigError if that is not one.
+    """Return the one column with a usual name for texts and long enough cells; ConfigError if none or several.
 
     Our own files call it "text": beside it, a short column of another such name ("note") is a remark.
     """
@@ -131,7 +134,10 @@ def _find_text(names: Sequence[str], rows: Sequence[Mapping[str, Any]], listed: 
 def _find_patient(
     names: Sequence[str], rows: Sequence[Mapping[str, Any]], wanted: ColumnChoice, listed: str, *, show: bool
 ) -> str | None:
-    """Return the patient's column, or None; raise ConfigError if several candidates differ."""
+    """Return the patient's column: the user's, else the first with a usual name, else None; or ConfigError.
+
+    ConfigError if there are several usual names whose cells differ in a row, unless one of them is "group".
+    """
     if wanted.patient is not None:
         return _find_named(wanted.patient, names, "--patient-column", listed, show=show)
     called = [column for known in PATIENT_NAMES for column in names if _fold(column) == known]
@@ -146,14 +152,14 @@ def _find_patient(
 
 
 def _mean_words(column: str, rows: Sequence[Mapping[str, Any]]) -> float:
-    """Return the mean number of words of a column's cells that are not empty; lists and objects count 0."""
+    """Return the mean number of words of a column's text cells, 0 without any; lists, objects, blanks are left out."""
     texts = [value for row in rows if isinstance(value := row.get(column), str) and value.strip()]
     prose = [text for text in texts if not text.lstrip().startswith(("[", "{"))]
     return sum(len(text.split()) for text in prose) / len(prose) if prose else 0.0
 
 
 def _list_names(names: Sequence[str], *, show: bool) -> str:
-    """Return the names of all columns in a sentence, or with show=False only their number."""
+    """Return a clause that lists the names of all columns, or with show=False only says their number."""
     if not show:
         return f"there are {len(names)} columns, whose names may be no names at all"
     return f"the columns are {', '.join(map(repr, names))}"

@@ -46,19 +46,19 @@ def records(file: Entry) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def object_units(files: Sequence[Entry], make: Callable[[dict[str, Any], str], Document]) -> Iterator[Unit]:
-    """Yield a unit per line of the files; `make` turns its JSON object, and an id for one without, into a document."""
+    """Yield a unit per line that is not blank; reading it calls `make` with the JSON object and a default id."""
     return line_units(files, partial(_parse_object_line, make), make_id=partial(default_id, files))
 
 
 def _parse_object_line(
     make: Callable[[dict[str, Any], str], Document], line: str, where: str, number: int, name: str
 ) -> Document:
-    """Parse a line as a JSON object, and make a document of it."""
+    """Return the document that `make` returns for the JSON object on a line; DataError if it has none."""
     return make(parse_object(line, where, number), name)
 
 
 def write_lines(documents: Iterable[Document], target: Path, record: Callable[[Document], dict[str, Any]]) -> int:
-    """Write one JSON object per document and line, made by `record`; return how many."""
+    """Write the JSON object that `record` returns for each document to a line of a file; return their number."""
     encoder = msgspec.json.Encoder()
     count = 0
     with target.open("wb") as stream:
@@ -68,7 +68,7 @@ def write_lines(documents: Iterable[Document], target: Path, record: Callable[[D
 
 
 def parse_object(line: str | bytes, where: str, number: int | None = None) -> dict[str, Any]:
-    """Parse one JSON object; DataError with path and line if it is broken or not an object."""
+    """Return the JSON object in a text; DataError with path and line if it is broken or no object."""
     what = "each line must be one object" if number is not None else "the file must be one JSON value"
     try:
         record = msgspec.json.decode(line)
@@ -80,7 +80,7 @@ def parse_object(line: str | bytes, where: str, number: int | None = None) -> di
 
 
 def first_object(entry: Entry, head: bytes) -> dict[str, Any] | None:
-    """Return the JSON object on a file's first line, or None; `head` is the beginning of the file."""
+    """Return the JSON object on a file's first line, None if it has none; `head` is the beginning of the file."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start.startswith(b"{"):
         return None
@@ -94,7 +94,7 @@ def first_object(entry: Entry, head: bytes) -> dict[str, Any] | None:
 
 
 def convert(value: Any, kind: type[T]) -> T:
-    """Convert a value to that type; DataError with the field and the types, never the value."""
+    """Return a value converted to that type; DataError with the field and the types, never the value."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -102,7 +102,7 @@ def convert(value: Any, kind: type[T]) -> T:
 
 
 def spans_of(items: Iterable[SpanItem]) -> list[Span]:
-    """Return the spans of checked JSON items."""
+    """Return the spans of JSON items whose types are checked: objects, or lists of start, end, label."""
     return [
         Span(*item)
         if isinstance(item, tuple)
@@ -127,7 +127,7 @@ def id_of(record: Mapping[str, Any], otherwise: str) -> str:
 
 
 def group_of(record: Mapping[str, Any]) -> str | None:
-    """Return the patient if a field of the record names one; DataError unless it is text or a number."""
+    """Return the patient in the first filled field for it, else None; DataError unless it is text or a number."""
     for name in _GROUP_NAMES:
         if not isinstance(record.get(name), str | int | float | None):
             raise DataError(f'"{name}" is a JSON {type(record[name]).__name__}; the patient must be text or a number')
@@ -151,7 +151,7 @@ def flat_fields(doc: Document, reserved: Collection[str | None], losses: Losses)
 
 
 def note_numbers(doc: Document, losses: Losses) -> None:
-    """Count as lost the numbers in meta fields that JSON cannot hold (infinite or NaN)."""
+    """Count as lost the numbers in a document's meta that JSON cannot hold (infinite or NaN)."""
     losses.add("numbers that are not finite (they come back as null)", _count_not_finite(doc.meta))
 
 
@@ -187,7 +187,7 @@ class Spool:
         return map(msgspec.json.decode, self._stream)
 
     def close(self) -> None:
-        """Close the file, which also removes it."""
+        """Close the file, which also removes it from the disk."""
         self._stream.close()
 
 

@@ -23,34 +23,34 @@ class SingleFile:
 
     @property
     def name(self) -> str:
-        """Return the name of the format."""
+        """Return the name of the format that is wrapped."""
         return self.form.name
 
     @property
     def about(self) -> str:
-        """Return one line of description."""
+        """Return one line that describes the format, as the list of formats shows it."""
         return self.form.about
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """Return the suffixes of the files it reads."""
+        """Return the suffixes of the files that the format reads, the typical one first."""
         return self.form.suffixes
 
     @property
     def can(self) -> Capabilities:
-        """Return what it can hold and how it is read."""
+        """Return what the format that is wrapped can hold and how it is read."""
         return self.form.can
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Tell whether a file looks like this format."""
+        """Tell whether the format recognises a file; `head` is its first bytes."""
         return self.form.recognises(entry, head)
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield the documents of the files."""
+        """Yield a unit for each document of the files, as the format that is wrapped does."""
         return self.form.units(files, options)
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write the one document to a file, none if there is none; return the number; DataError for several."""
+        """Write the only document as a file; return the number; none makes no file, several raise DataError."""
         with tempfile.TemporaryDirectory(prefix=".chaffinch-", dir=target.parent) as folder:
             count = self.form.write(documents, Path(folder) / "output", options)
             files = [path for path in (Path(folder) / "output").rglob("*") if path.is_file()]

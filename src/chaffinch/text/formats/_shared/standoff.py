@@ -15,7 +15,7 @@ _WHOLE = re.compile(r"[0-9]{1,12}", re.ASCII)
 
 
 def whole_number(value: object, what: str) -> int:
-    """Return a whole number from 0 on, from digits or an integer; DataError for anything else."""
+    """Return an integer, or one in digits, from 0 on; DataError, which names `what`, for anything else."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     if isinstance(value, str) and _WHOLE.fullmatch(value):
@@ -50,7 +50,7 @@ def check_quote(quote: str, pieces: Sequence[str], start: int, end: int) -> None
 
 
 def mentions_by_concept(spans: Iterable[Span]) -> dict[str, tuple[Span, ...]]:
-    """Return the mentions of every concept; a span of several ("D006470|D003556") is a mention of each and of all."""
+    """Return {concept: its spans, in order}; a span of several ("D006470|D003556") counts for each and for all."""
     found: dict[str, list[Span]] = {}
     for span in spans:
         for concept in dict.fromkeys((span.concept, *re.split(r"[|;,]", span.concept))):

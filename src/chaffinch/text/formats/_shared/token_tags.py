@@ -38,7 +38,7 @@ def lay_out(words: Sequence[str], sizes: Sequence[int]) -> tuple[str, Offsets, O
 
 
 def spans_of_tags(tags: Sequence[str], tokens: Offsets, sizes: Sequence[int]) -> Iterator[Span]:
-    """Yield the spans of tags of any scheme; they end at the ends of sentences (`sizes` in tokens)."""
+    """Yield the spans of tags of any scheme, none over a sentence's end (`sizes` in tokens); DataError: bad tag."""
     starts, ends = tokens[:, 0].tolist(), tokens[:, 1].tolist()
     begin = 0
     for size in sizes:
@@ -102,7 +102,7 @@ def resolve_runs(found: Iterable[Run], losses: Losses) -> list[Run]:
 def tags_of(
     doc: Document, spans: Iterable[Span], options: WriteOptions, scheme: Scheme, sizes: Sequence[int]
 ) -> list[str]:
-    """Return one tag per token; spans over a sentence end are cut there, other losses are as in `token_runs`."""
+    """Return a tag per token; of overlaps the longest span stays, one over a sentence end is cut; count losses."""
     found = resolve_runs(token_runs(doc, spans, options.losses), options.losses)
     tags: list[str] = []
     waiting = 0

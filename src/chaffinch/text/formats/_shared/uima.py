@@ -52,7 +52,7 @@ class Utf16:
     """UTF-16 units of a text and its code points."""
 
     def __init__(self, text: str) -> None:
-        """Find the characters of two units."""
+        """Note the places of the characters that take two UTF-16 units."""
         self._length = len(text)
         self._wide = [place for place, char in enumerate(text) if char > "\uffff"]
         self._units = [place + index for index, place in enumerate(self._wide)]  # where each of them begins
@@ -89,7 +89,7 @@ def document_of(text: str, annotations: Iterable[Annotation], name: str, options
 
 
 def _spans(text: str, annotations: Iterable[Annotation], options: ReadOptions) -> Iterator[Span]:
-    """Yield the spans among annotations."""
+    """Yield the annotations that are spans; count others, but not structure, as lost; DataError for bad offsets."""
     units = Utf16(text)
     for one in annotations:
         if one.type in _STRUCTURE:
@@ -113,7 +113,7 @@ def _spans(text: str, annotations: Iterable[Annotation], options: ReadOptions) -
 
 
 def _label(one: Annotation) -> tuple[str, str]:
-    """Return the label of an annotation and the feature it comes from; of a layer without one, the layer's name."""
+    """Return (label, name of the feature it comes from); without one, (name of the layer, ""); "" if it is empty."""
     if one.type == ENTITY:
         return one.features.get("value", ""), "value"
     named = next((name for name in _LABELS if one.features.get(name)), "")
@@ -123,7 +123,7 @@ def _label(one: Annotation) -> tuple[str, str]:
 
 
 def annotations_of(doc: Document, options: WriteOptions) -> list[Annotation]:
-    """Return the annotations to write for a document; count what a CAS of INCEpTION cannot hold."""
+    """Return the annotations to write, one per labelled span; count what a CAS of INCEpTION cannot hold."""
     options.drop(doc, "group", "meta", "soft", "relations", "given")
     note_no_layer(doc, options)
     spans: Sequence[Span] = options.spans(doc) if doc.layers else ()

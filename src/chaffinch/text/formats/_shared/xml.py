@@ -33,7 +33,7 @@ def escape_text(text: str) -> str:
 
 
 def cdata(text: str) -> str:
-    """Return legal text as a CDATA section, or escaped if a section cannot hold it."""
+    """Return legal text as a CDATA section, or escaped if a section cannot hold it ("]]>" or a carriage return)."""
     return escape_text(text) if "\r" in text or "]]>" in text else f"<![CDATA[{text}]]>"
 
 
@@ -65,7 +65,7 @@ def parse(content: bytes, where: str) -> Element:
 
 
 def elements(file: Entry, name: str, *, root: str) -> Iterator[Element]:
-    """Yield elements by name, each emptied before the next; DataError if root or syntax is wrong or entities occur."""
+    """Yield elements by name, each emptied before the next; DataError for a wrong root, bad syntax or entities."""
     _refuse_entities(file.head(), file.where)
     try:
         with file.open() as stream:
@@ -101,12 +101,12 @@ def text_of(element: Element | None) -> str:
 
 
 def line_of(element: Element) -> int | None:
-    """Return the line on which an element starts."""
+    """Return the line on which an element starts; None if the parser does not know it."""
     return cast("int | None", element.sourceline)
 
 
 def _check_root(top: Element, wanted: str, where: str) -> None:
-    """Raise DataError if the root element has another name, or if entities were declared."""
+    """Raise DataError if the root element is not named as `wanted`, or if entities were declared."""
     _refuse_parsed_entities(top, where)
     if top.tag != wanted:
         raise DataError(f"has another root element than <{wanted}>; name its format with --from", path=where, line=1)
@@ -116,7 +116,7 @@ _ENTITIES_MESSAGE = "declares entities, which could read other files or grow wit
 
 
 def _refuse_entities(head: bytes, where: str) -> None:
-    """Raise DataError if entities are declared, before anything is parsed; NUL bytes of UTF-16 are ignored."""
+    """Raise DataError if the head of a file declares entities, before parsing; NUL bytes of UTF-16 are ignored."""
     flat = _NOISE.sub(b"", head.replace(b"\0", b""))
     found = _ROOT.search(flat)
     prolog = flat[: found.start()] if found else flat
@@ -125,7 +125,7 @@ def _refuse_entities(head: bytes, where: str) -> None:
 
 
 def _refuse_parsed_entities(top: Element, where: str) -> None:
-    """Raise DataError if entities were declared, after parsing, for encodings that hide the declaration."""
+    """Raise DataError if a parsed file declared entities; encodings can hide them from the check before."""
     declared: Any = top.getroottree().docinfo.internalDTD
     if declared is not None and any(True for _ in declared.iterentities()):
         raise DataError(_ENTITIES_MESSAGE, path=where, line=1)

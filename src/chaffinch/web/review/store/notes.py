@@ -83,13 +83,13 @@ def load_note(connection: Connection, database: Database, number: int) -> Stored
 
 
 def load_patient(connection: Connection, database: Database, patient: str) -> list[StoredNote]:
-    """Return all notes of a patient, in the order of their numbers."""
+    """Return all notes of a patient, decrypted, in the order of their numbers; DataError if one was changed."""
     query = select(schema.notes).where(schema.notes.c.patient == patient).order_by(schema.notes.c.id)
     return [_open(row, database.seal, database) for row in connection.execute(query)]
 
 
 def load_notes(connection: Connection, database: Database) -> Iterator[StoredNote]:
-    """Yield all notes, in the order of their numbers."""
+    """Yield all notes, decrypted, in the order of their numbers; DataError if one was changed on the disk."""
     numbers = connection.scalars(select(schema.notes.c.id).order_by(schema.notes.c.id)).all()
     for number in numbers:
         yield load_note(connection, database, number)

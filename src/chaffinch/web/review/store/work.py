@@ -75,7 +75,7 @@ def list_assignments(connection: Connection, *, note: int | None = None, user: i
 
 
 def patient_assignments(connection: Connection, user: int, patient: str) -> list[Assignment]:
-    """Return the assignments of a user to notes of one patient, by number; no note is opened for it."""
+    """Return a user's assignments to notes of one patient, in the order of their numbers; no note is opened for it."""
     query = (
         select(schema.assignments)
         .join(schema.notes, schema.assignments.c.note == schema.notes.c.id)
