@@ -39,6 +39,7 @@ SAFE = 0.995
 DEFAULT = "deid-en"
 MODEL = "CHAFFINCH_BENCH_MODEL"  # names a model file to score in place of the packaged one
 ROUNDS = 5
+RUN_PATIENTS = 400  # of a whole run, with five notes each
 TIMES = 100  # products that are timed together
 
 
@@ -151,6 +152,26 @@ def speed(job: Job) -> Answer:
     return {"chars per CPU s": sum(len(doc.text) for doc in docs) / seconds}
 
 
+def end_to_end(job: Job) -> Answer:
+    """Characters per CPU second of whole runs by the fast voices: invented notes from a file into a file."""
+    from chaffinch.deid.synth.notes import notes as invented
+    from chaffinch.jobs.deid import run
+    from chaffinch.jobs.work import DetectorSpec
+    from chaffinch.text.formats import write
+
+    folder, docs = Path(job["folder"]), bare(invented(RUN_PATIENTS, 5, seed=7))
+    few, many = folder / "few.jsonl", folder / "many.jsonl"
+    write(docs[:20], few)
+    write(docs, many)
+    secret, find = Secret.new(), DetectorSpec(DEFAULT, fast=True)
+
+    def release(place: Path) -> object:
+        return run(place, place.with_suffix(".out.jsonl"), find, policy="i2b2-surrogate", secret=secret)
+
+    release(few)  # compiles, and loads word lists
+    return {"chars per CPU s": sum(len(doc.text) for doc in docs) / spent(lambda: release(many))[1]}
+
+
 def reading(job: Job) -> Answer:
     """Characters per CPU second of detection in notes of dev writers: by all of our voices, by the fast, by a peer."""
     from benchmarks.deid.writers.corpus import read_notes  # whose systems import this module
@@ -196,7 +217,8 @@ def intervals(_: Job) -> Answer:
 
 
 JOBS: Mapping[str, Callable[[Job], Answer]] = {
-    own.__name__: own for own in (meddocan, english, prose, default, peer, adapted, speed, reading, products, intervals)
+    own.__name__: own
+    for own in (meddocan, english, prose, default, peer, adapted, speed, end_to_end, reading, products, intervals)
 }
 
 

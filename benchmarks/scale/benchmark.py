@@ -11,12 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from benchmarks.scale import length, pool, spark
+from benchmarks.scale import length, pool, spark, start
 from chaffinch.errors import ConfigError
 
 Part = Callable[[Path, int | None], tuple[list[dict[str, Any]], list[dict[str, Any]]]]
 PARTS: dict[str, Part] = {
     "cpu": pool.cpu_rows, "memory": pool.memory_rows, "length": length.length_rows, "spark": spark.spark_rows,
+    "start": start.start_rows,
 }  # fmt: skip
 
 

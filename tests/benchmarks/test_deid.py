@@ -127,3 +127,4 @@ def test_speed_has_rows_for_all_voices_the_fast_ones_and_presidio(
     bars = {bar["id"]: bar["value"] for bar in bench.bars}
     assert bars["default_chars_per_cpu_second"] == 60_000
     assert bars.get("default_ahead_of_presidio") == (None if missing else 3.0)
+    assert bars.get("fast_ahead_of_presidio") == (None if missing else 45.0)

@@ -10,7 +10,9 @@ import hashlib
 import logging
 import os
 import stat
+import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -92,5 +94,22 @@ def _announce(folder: Path | None) -> None:
         log.warning("compiling kernels, once, for some seconds (%s)", outcome)
 
 
+def _import_without_scipy() -> None:
+    """Import numba's array functions, which else import all of scipy.linalg just to learn whether there is a BLAS.
+
+    That costs a tenth of the start of a short run, and no kernel calls BLAS.
+    """
+    asked = "scipy.linalg.cython_blas"
+    if asked in sys.modules:
+        return
+    sys.modules[asked] = None  # type: ignore[assignment]  # Python's way to make an import fail
+    try:
+        import_module("numba.np.arraymath")
+    finally:
+        del sys.modules[asked]
+
+
 FOLDER = None if numba.config.DISABLE_JIT else cache_folder()
 _announce(FOLDER)
+if not numba.config.DISABLE_JIT:
+    _import_without_scipy()

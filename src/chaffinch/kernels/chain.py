@@ -126,11 +126,13 @@ def group(lattice: Lattice | Batch, tags: Ints, *, pairs: bool = True) -> TagPos
     for steps in solve(batch, states, log_z, many=many, pairs="each" if pairs else "none"):
         if pairs:
             steps.put_tag_pairs(tags, stop, tag_pairs)
+    summed = np.zeros((N, S))
     if batch.active is None:
-        cells = (np.arange(N)[:, None] * S + tags).reshape(-1)
+        for state, tag in enumerate(tags.tolist()):
+            summed[:, tag] += states.reshape(N, K)[:, state]
     else:
         cells = np.repeat(np.arange(N) * S, batch.active.widths) + tags[batch.active.cells]
-    summed = np.zeros((N, S)) + np.bincount(cells, states, N * S).reshape(N, S)
+        summed += np.bincount(cells, states, N * S).reshape(N, S)
     if many:
         return TagPosterior(log_z, summed, tag_pairs)
     return TagPosterior(float(log_z[0]), summed, tag_pairs[1:])

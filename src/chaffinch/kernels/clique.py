@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -169,7 +170,7 @@ def _symmetric(pairwise: Floats) -> bool:
 def _enumerate(clique: Clique) -> Ints | None:
     """Return every labelling (Y, m), the last occurrence changing fastest; None above `ENUMERATE` of them."""
     m, C = clique.unary.shape
-    if m * np.log(C) > np.log(ENUMERATE) + 1e-9:
+    if not _is_enumerated(m, C):
         return None
     return np.indices((C,) * m).reshape(m, -1).T if m <= 32 else np.zeros((1, m), np.int64)
 
@@ -199,8 +200,23 @@ def _count_scores(clique: Clique, counts: Ints) -> Floats:
 
 def _countable(clique: Clique) -> bool:
     """Tell whether all pairs share one table, and the tables over label counts have at most `COUNT_CELLS` cells."""
-    m, C = clique.unary.shape
-    return clique.pairwise.ndim == 2 and C * np.log(m + 1) <= np.log(COUNT_CELLS)
+    return clique.pairwise.ndim == 2 and _is_counted(*clique.unary.shape)
+
+
+def _is_enumerated(m: int, C: int) -> bool:
+    """Tell whether the labellings of m occurrences with C labels are few enough to list."""
+    return bool(m * np.log(C) <= np.log(ENUMERATE) + 1e-9)
+
+
+def _is_counted(m: int, C: int) -> bool:
+    """Tell whether the tables over label counts have at most `COUNT_CELLS` cells."""
+    return bool(C * np.log(m + 1) <= np.log(COUNT_CELLS))
+
+
+@lru_cache(maxsize=4096)
+def is_exact(m: int, C: int) -> bool:
+    """Tell whether `best_labels` is exact for m occurrences with C labels whose pairs all share one table."""
+    return _is_enumerated(m, C) or _is_counted(m, C)
 
 
 def _count_beliefs(clique: Clique) -> Beliefs:

@@ -183,17 +183,27 @@ class Learner:
         return self.weights
 
 
-def decode(seen: SparseInput, weights: Weights, states: States) -> Places:
-    """Return the best state of every token (N,), by Viterbi in each sentence; 0 at pads."""
+def sum_by_type(seen: SparseInput, weights: Weights, states: States) -> Singles:
+    """Return the scores of each type at each offset (V * 5 * W,), which `decode` and `batch` can share."""
+    from chaffinch.kernels._linear import _decode
+
+    return _decode.sum_by_type(seen, weights, states)
+
+
+def decode(seen: SparseInput, weights: Weights, states: States, *, by_type: Singles | None = None) -> Places:
+    """Return the best state of every token (N,), by Viterbi in each sentence; 0 at pads.
+
+    `by_type` is what `sum_by_type` returned, if it was called before.
+    """
     from chaffinch.kernels._linear import _decode
 
     out = np.zeros(len(seen.types), np.int32)
-    blocks = _decode.sum_by_type(seen, weights, states)
+    blocks = _decode.sum_by_type(seen, weights, states) if by_type is None else by_type
     _decode.decode(seen, blocks, weights, states, _decode.workspace(seen.longest, states), out)
     return out
 
 
-def scores(seen: SparseInput, weights: Weights, states: States) -> Singles:
+def scores(seen: SparseInput, weights: Weights, states: States, *, by_type: Singles | None = None) -> Singles:
     """Return each token's score of each state (M, W), without moves and pads; columns from K on are no states.
 
     Where states share columns, the shared columns' scores are in those of the states as well.
@@ -201,7 +211,7 @@ def scores(seen: SparseInput, weights: Weights, states: States) -> Singles:
     from chaffinch.kernels._linear import _decode
 
     out = np.empty(int((seen.ends - seen.begins).sum()) * states.W, np.float32)
-    blocks = _decode.sum_by_type(seen, weights, states)
+    blocks = _decode.sum_by_type(seen, weights, states) if by_type is None else by_type
     _decode.all_scores(seen, blocks, weights, states, _decode.workspace(seen.longest, states), out)
     return out.reshape(-1, states.W)
 
@@ -217,11 +227,13 @@ def add_gradient(seen: SparseInput, score_gradient: Singles, states: States, out
     _decode.add_gradient(seen, np.ascontiguousarray(score_gradient).reshape(-1), states, blocks, out)
 
 
-def batch(seen: SparseInput, weights: Weights, states: States, *, scale: float = 1.0) -> Batch:
+def batch(
+    seen: SparseInput, weights: Weights, states: States, *, scale: float = 1.0, by_type: Singles | None = None
+) -> Batch:
     """Return the sentences as one batch of lattices (float64), with log-potentials multiplied by `scale`."""
     K, W = states.K, states.W
     lengths = (seen.ends - seen.begins).astype(np.int64)
-    emit = scores(seen, weights, states)[:, :K].astype(np.float64)
+    emit = scores(seen, weights, states, by_type=by_type)[:, :K].astype(np.float64)
     if scale != 1.0:
         emit *= scale
     moves = weights.moves.reshape(K + 2, W)[:, :K].astype(np.float64) * scale

@@ -51,9 +51,14 @@ _KANA = "\u3040-\u30ff"
 _EMOJI = "[\U0001f000-\U0001faff\u2600-\u27bf\u2b50\u2b55\u2190-\u21ff\u2300-\u23ff]"
 
 
+# The basic plane from the first combining mark on, without ideographs, Hangul, surrogates and private use, which have
+# none: the category of every code point takes some hundredths of a second.
+_BLOCKS_WITH_MARKS = ((0x300, 0x3400), (0xA000, 0xAC00), (0xD7A4, 0xD800), (0xF900, 0xFE00))
+
+
 def _combining_marks() -> str:
     """Return the combining marks of the basic plane, as characters for a regex class."""
-    chars = (chr(c) for c in range(0x300, 0xFE00))
+    chars = (chr(c) for block in _BLOCKS_WITH_MARKS for c in range(*block))
     return "".join(c for c in chars if unicodedata.category(c) in {"Mn", "Mc"})
 
 

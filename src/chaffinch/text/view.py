@@ -125,9 +125,12 @@ class View:
         rows = np.zeros((len(doc.tokens), len(soft.labels)))
         other = soft.labels.index("O")
         rows[:, other] = 1.0
-        for row, (first, end) in zip(rows, shown.token_ranges(self.forth(doc.tokens)).tolist(), strict=True):
-            if first < end:
-                row[:] = soft.values[first + int(soft.values[first:end, other].argmin())]
+        firsts, ends = shown.token_ranges(self.forth(doc.tokens)).T
+        single = ends == firsts + 1  # nearly all
+        rows[single] = soft.values[firsts[single]]
+        for token in np.flatnonzero(ends > firsts + 1).tolist():
+            first, end = int(firsts[token]), int(ends[token])
+            rows[token] = soft.values[first + int(soft.values[first:end, other].argmin())]
         return Soft(soft.labels, rows)
 
     def _spans_forth(self, spans: tuple[Span, ...]) -> Iterator[Span]:

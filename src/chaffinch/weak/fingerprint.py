@@ -56,6 +56,8 @@ def _digest(value: Any) -> bytes:
     if isinstance(value, Set):
         return _hash_parts("set", sorted(map(_digest, value)))
     if isinstance(value, Sequence):
+        if len(value) and all(type(item) is str for item in value):
+            return _hash_texts(value)
         return _hash_parts("list", map(_digest, value))
     if is_dataclass(value) and not isinstance(value, type):
         return _hash_parts(type(value).__qualname__, (_digest([name, item]) for name, item in _parameters(value)))
@@ -78,6 +80,12 @@ def _hash_text(value: str) -> bytes:
     whole, part = _TEXT.copy(), repr(value).encode("utf-8", "surrogatepass")
     whole.update(len(part).to_bytes(8, "big") + part)
     return whole.digest()
+
+
+def _hash_texts(values: Sequence[str]) -> bytes:
+    """Return the hash of a list of strings, by their lengths and all their characters: word lists are long."""
+    lengths = np.fromiter(map(len, values), np.dtype("<i8"), len(values))
+    return _hash_parts("texts", [lengths.tobytes(), "".join(values).encode("utf-8", "surrogatepass")])
 
 
 def _files(path: Path) -> list[bytes]:

@@ -165,7 +165,8 @@ class HybridDetector:
         softs, found = [], []
         for tagger in self.model.taggers:
             spans, rows = zip(*tagger.read(prepared), strict=True)
-            softs.append(Soft(("O", *tagger.labels), np.concatenate(rows)))
+            softs.append(Soft(("O", *tagger.labels), rows[0] if len(rows) == 1 else np.concatenate(rows)))
+            del rows  # of a long note, hundreds of megabytes
             found.append(detect_soft.score_spans(index, softs[-1], spans))
         soft = detect_soft.mean(softs) if self.model.stack is None else self.model.stack.rescore(index, softs)
         if self.model.context is not None:

@@ -150,6 +150,8 @@ class _Table:
     def split(self, index: TokenIndex) -> list[Soft]:
         """Return the soft labels of each document: the models' columns, and those that its spans added."""
         plain, out = len(self.labels), []
+        if len(self.more) == 1 and self.values.shape[1] == plain + len(self.more[0]):  # of one document nothing is cut
+            return [Soft((*self.labels, *self.more[0]), self.values)]
         for (begin, end), names in zip(pairwise(index.bounds), self.more, strict=True):
             chosen = [*range(plain), *(self.number[name] for name in names)] if names else slice(plain)
             out.append(Soft((*self.labels, *names), self.values[begin:end, chosen].copy()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate
 
@@ -128,9 +128,11 @@ class WordLists:
         for start, end, _ in _phrases(self.language).find(_APART.join(doc.text for doc in docs)):
             number = bisect_right(shifts, start) - 1
             spans[number].append(Span(start - shifts[number], end - shifts[number], "O", 1.0, "term"))
+        words = [doc.words() for doc in docs]
+        sources = {word: source for word in set().union(*words) if (source := self._harmless(word))}
         return [
-            self._not_beside_people(doc.text, [*votes, *self._find_protected_words(doc)])
-            for doc, votes in zip(docs, spans, strict=True)
+            self._not_beside_people(doc.text, [*votes, *self._find_protected_words(doc, in_doc, sources)])
+            for doc, votes, in_doc in zip(docs, spans, words, strict=True)
         ]
 
     def _rate(self, word: str, name: str) -> str:
@@ -177,10 +179,11 @@ class WordLists:
             return "credential"
         return "time" if _TIME.fullmatch(word) else ""
 
-    def _find_protected_words(self, doc: Document) -> Iterator[Span]:
-        """Yield O spans of drugs, times, eponyms before a head noun, and credentials after a name."""
-        words = doc.words()
-        sources = {word: source for word in set(words) if (source := self._harmless(word))}
+    def _find_protected_words(self, doc: Document, words: Sequence[str], sources: Mapping[str, str]) -> Iterator[Span]:
+        """Yield O spans of drugs, times, eponyms before a head noun, and credentials after a name.
+
+        `words` are the document's tokens; `sources` are the kinds of those words that name nobody.
+        """
         for token in [token for token, word in enumerate(words) if word in sources] if sources else ():
             source = sources[words[token]]
             if source == "eponym" and not self._begins_with_head(words[token + 1 : token + 3]):

@@ -148,10 +148,12 @@ def matches(texts: ByteText, pattern: str, ignore_case: bool = False) -> list[tu
     matcher, group = matcher_of(pattern, ignore_case)
     found: list[tuple[int, Edges]] = []
     beyond = set[int]()
+    begins, ends = texts.begins, texts.ends
     for match in matcher.finditer(texts.data):
-        whole, span = match.span(), match.span(group)
+        groups = match._spans  # of all groups: `match.span` counts the groups of the pattern at every call
+        whole, span = groups[0], groups[group]
         number = texts.number_at(whole[0])
-        if whole[0] < texts.begins[number] or whole[1] > texts.ends[number]:
+        if whole[0] < begins[number] or whole[1] > ends[number]:
             beyond.add(number)
         elif span[1] > span[0]:
             found.append((number, texts.edges(number, whole, span)))

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from chaffinch.bundle import State
 from chaffinch.errors import ModelError
 from chaffinch.kernels import Clique, Floats, Ints, beliefs, best_labels
+from chaffinch.kernels.clique import is_exact
 from chaffinch.models.alignment import graph, objective
 from chaffinch.models.alignment.config import Alignment, check_mode
 from chaffinch.models.alignment.graph import ALIKE, Graphs, Keys, RepeatedWords
@@ -28,6 +29,7 @@ from chaffinch.text import Document
 
 FREE = 200  # most occurrences of one word that are decided together: bounds time; the others are fixed evidence
 FREE_LABELS = 1_400  # most occurrences times candidate labels that are decided together, for the same reason
+MARGIN = 1e-6  # of a bound over a sum that is rounded: far more than the rounding, far less than any weight
 NO_EDGE = 1e-3  # if all likenesses weigh less, they are ignored, so that inference by label counts is exact
 
 
@@ -129,7 +131,7 @@ def _decide_labels(
     lexical = np.pad(model.weights.lexical, ((0, 0), (0, 1)))[:, column]
     weights = CliqueWeights(model.weights.unary, model.weights.same, model.weights.differ, lexical)
     unary = np.where(allowed, Nodes.of(words, graphs, shares, features).scores(weights), -np.inf)
-    where = np.flatnonzero(free)
+    where = np.flatnonzero(free & ~_settled_nodes(weights, graphs, found, unary, free))
     for nodes in np.split(where, np.flatnonzero(np.diff(graphs.graph[where])) + 1) if len(where) else ():
         labels = np.flatnonzero(graphs.candidates[nodes[0]])
         clique = _clique(weights, graphs, nodes, labels, unary)
@@ -140,13 +142,45 @@ def _decide_labels(
     return tags, scores
 
 
+def _settled_nodes(
+    weights: CliqueWeights, graphs: Graphs, found: Ints, unary: Floats, free: graph.Flags
+) -> graph.Flags:
+    """Return (M,) whether a node's graph keeps the labels found, which a bound proves without inference.
+
+    Changed labels lose at least their nodes' gaps to the next best ones, and win at most what all pairs of these nodes
+    lack of the best pair. Graphs for which inference would be approximate, or uses likenesses, are never settled.
+    """
+    where = np.flatnonzero(free)
+    if not len(where) or _has_likenesses(weights):
+        return np.zeros(len(free), np.bool_)
+    L, owner, label = unary.shape[1], graphs.graph[where], found[where]
+    others = unary[where]
+    mine = others[np.arange(len(where)), label]
+    others[np.arange(len(where)), label] = -np.inf
+    worth = weights.pairs(np.arange(L))[0]
+    G = int(graphs.graph[-1]) + 1
+    counts = np.bincount(owner * L + label, minlength=G * L).reshape(G, L)
+    free_nodes = counts.sum(axis=1)[owner]
+    held = (counts[owner] * worth[label]).sum(axis=1) - worth[label, label]
+    lacking = ((free_nodes - 1) * worth.max() - held) / (graphs.sizes[where] - 1)
+    labels = graphs.candidates[where].sum(axis=1)
+    exact = np.array([is_exact(m, C) for m, C in zip(free_nodes.tolist(), labels.tolist(), strict=True)], np.bool_)
+    unsettled = ~exact | (mine - others.max(axis=1) <= lacking + MARGIN)
+    return ~np.isin(graphs.graph, owner[unsettled])
+
+
+def _has_likenesses(weights: CliqueWeights) -> bool:
+    """Tell whether likenesses weigh enough to be used."""
+    return bool(np.abs(weights.same[:, 1:]).max() >= NO_EDGE)
+
+
 def _clique(weights: CliqueWeights, graphs: Graphs, nodes: Ints, labels: Ints, unary: Floats) -> Clique:
     """Return the clique of a graph's free nodes over these labels; its `unary` scores include the fixed nodes."""
     pairs = weights.pairs(labels)
     # The kernel divides by the free nodes but one; the score by all occurrences but one.
     pairs *= (len(nodes) - 1) / (graphs.sizes[nodes[0]] - 1)
     pairwise = pairs[0]
-    if np.abs(weights.same[:, 1:]).max() >= NO_EDGE:
+    if _has_likenesses(weights):
         for alike, worth in zip(graphs.alike[1:, nodes], pairs[1:], strict=True):
             pairwise = pairwise + (alike[:, None] == alike)[:, :, None, None] * worth
     return Clique(unary[np.ix_(nodes, labels)], pairwise)

@@ -5,7 +5,7 @@ N tokens with pads between sentences, T tokens of one document, L labels, n span
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -19,7 +19,7 @@ from chaffinch.features import observe as window
 from chaffinch.features.bio_patterns import with_published_features
 from chaffinch.features.observe import Column, Observed
 from chaffinch.kernels import best_paths, group
-from chaffinch.kernels.lattice import Floats
+from chaffinch.kernels.lattice import Batch, Floats
 from chaffinch.kernels.linear import Places
 from chaffinch.models.cascade import segments
 from chaffinch.models.cascade.config import Cascade
@@ -75,7 +75,12 @@ class Model:
     def read_with_posteriors(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]:
         """Return (runs, posteriors) of each document, as `read` and `posteriors` do, in one pass."""
         seen, columns = self.observe(docs)
-        return list(zip(self._read(seen, columns, None), self._posteriors(seen, columns), strict=True))
+        if self.classifier is not None:
+            return list(zip(self._read(seen, columns, None), self._posteriors(seen, columns), strict=True))
+        last = self.readings[-1]
+        states, batches = last.decode_with_batches(seen, columns, scale=self.calibration.scale)
+        rows = self._by_document(seen, _group_by_name(last.labels, batches))
+        return list(zip(runs_by_document(seen, last.labels, states), rows, strict=True))
 
     def _read(self, seen: Observed, columns: Sequence[Column], bias: Bias) -> list[list[Run]]:
         """Return each document's labelled runs by the last reading, or, with two stages, by the classifier of those."""
@@ -148,9 +153,15 @@ class Model:
                 share[first:end], reject[first:end] = chances[1:] / max(chances[1:].sum(), 1e-300), chances[0]
             inside = rows[:, 1] * (1.0 - reject)
             rows = np.concatenate([1.0 - inside[:, None], share * inside[:, None]], axis=1)
-        out = np.zeros((int(seen.sizes.sum()), 1 + len(self.names)))
+        return self._by_document(seen, [rows])
+
+    def _by_document(self, seen: Observed, parts: Iterable[Floats]) -> list[Floats]:
+        """Return (T, 1 + L) rows of every document, from parts of the (M, 1 + L) without pads; O outside sentences."""
+        out, first = np.zeros((int(seen.sizes.sum()), 1 + len(self.names))), 0
         out[:, 0] = 1.0
-        out[seen.sources] = rows
+        for rows in parts:
+            out[seen.sources[first : first + len(rows)]] = rows
+            first += len(rows)
         return np.split(out, np.cumsum(seen.sizes)[:-1])
 
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
@@ -214,7 +225,12 @@ def columns_for(
 
 def _by_name(part: Linear, seen: Observed, columns: Sequence[Column], scale: float) -> Floats:
     """Return (M, 1 + L) the probability of O and of each label at each token, pads left out."""
-    labels = part.labels
+    none = np.zeros((0, 1 + len(part.labels.names)))
+    return np.concatenate([none, *_group_by_name(part.labels, part.batches(seen, columns, scale=scale))])
+
+
+def _group_by_name(labels: Labels, batches: Iterable[Batch]) -> Iterator[Floats]:
+    """Yield for each batch the probability of O and of each label at each of its tokens."""
     number = np.array([0] + [1 + labels.names.index(tag[2:]) for tag in labels.tags[1:]])
-    batch = part.batch(seen, columns, scale=scale)
-    return np.asarray(group(batch, number[labels.tag_of], pairs=False).states)
+    for batch in batches:
+        yield np.asarray(group(batch, number[labels.tag_of], pairs=False).states)

@@ -5,7 +5,7 @@ N tokens with pads between sentences, K states, R weight rows of W columns, F fe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, Protocol, TypeAlias
@@ -27,6 +27,7 @@ Goal: TypeAlias = Objective | Literal["lbfgs"]  # online, or the likelihood of a
 
 WORD_KINDS = (1, 2)  # kinds of features that identify the word: drop-out hides these
 LONGEST = 1_000  # longer sentences are cut for training: a step's memory grows with the tokens of its sentence
+TILE = 8_000  # tokens whose potentials are in memory at once; larger needs more memory and leaves the cache
 BLOCK = 20_000  # weight rows rounded at a time, so that rounding needs no second table
 NGRAM_COLUMNS = 2  # the first columns are bigrams and trigrams, hidden with any of their words
 
@@ -81,6 +82,24 @@ class Linear:
         """Return the sentences as lattices, with `bias` added by label, then log-potentials times `scale`."""
         view = self.vocabulary.view(seen, columns)
         return linear.batch(view, self._add_bias(bias), self.labels.states, scale=scale)
+
+    def batches(
+        self, seen: Observed, columns: Sequence[Column], bias: Mapping[str, float] | None = None, *, scale: float = 1.0
+    ) -> Iterator[Batch]:
+        """Yield what `batch` returns in parts, each of whole sentences with about `TILE` tokens."""
+        view, weights, states = self.vocabulary.view(seen, columns), self._add_bias(bias), self.labels.states
+        by_type = linear.sum_by_type(view, weights, states)
+        for part in _tiles(view):
+            yield linear.batch(part, weights, states, scale=scale, by_type=by_type)
+
+    def decode_with_batches(
+        self, seen: Observed, columns: Sequence[Column], *, scale: float = 1.0
+    ) -> tuple[Places, Iterator[Batch]]:
+        """Return what `decode` and `batches` do; the features are looked up once."""
+        view, weights, states = self.vocabulary.view(seen, columns), self.weights, self.labels.states
+        by_type = linear.sum_by_type(view, weights, states)
+        tiles = (linear.batch(part, weights, states, scale=scale, by_type=by_type) for part in _tiles(view))
+        return linear.decode(view, weights, states, by_type=by_type), tiles
 
     def _add_bias(self, bias: Mapping[str, float] | None) -> Weights:
         """Return the weights with each label's bias in the moves into its states and beginnings ("O": outside)."""
@@ -150,6 +169,14 @@ class Linear:
         rows = np.zeros(vocabulary.height * W, np.float32)
         rows[np.repeat(np.arange(len(sizes)), sizes) * W + columns] = arrays["values"]
         return cls(labels, vocabulary, Weights(rows, arrays["moves"]))
+
+
+def _tiles(view: SparseInput) -> Iterator[SparseInput]:
+    """Yield the observations of consecutive sentences of about `TILE` tokens each."""
+    before = np.concatenate([[0], np.cumsum((view.ends - view.begins).astype(np.int64))])
+    cuts = np.unique(np.searchsorted(before, np.arange(0, before[-1] + TILE, TILE)))
+    for first, end in pairwise(np.minimum(cuts, len(before) - 1).tolist()):
+        yield view._replace(begins=view.begins[first:end], ends=view.ends[first:end])
 
 
 def _pairs(labels: Labels) -> list[tuple[int, int]]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import digamma
 
 from chaffinch.kernels import Floats
 from chaffinch.models.hmmdp.emissions import Emissions
+from chaffinch.models.hmmdp.gamma_functions import digamma
 from chaffinch.models.hmmdp.variational import Counts, Globals, Shape, tag_counts
 
 STEPS = 5  # per call; more would fit counts that the next pass changes anyway

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from scipy.special import digamma, gammaln
 
 from chaffinch.kernels import Active, add_rows, sum_rows
 from chaffinch.kernels.lattice import Floats, Ints
+from chaffinch.models.hmmdp.gamma_functions import digamma, gammaln
 
 Known: TypeAlias = Ints  # (N, F) the symbol of each kind at each token
 Tables: TypeAlias = tuple[Floats, ...]  # (V, Z) each

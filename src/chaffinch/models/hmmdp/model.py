@@ -5,7 +5,7 @@ S tags, Z states, T tokens of one document, L labels, n spans.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -80,8 +80,7 @@ class Model:
         seen, known, columns = self.observe(docs)
         bounds = np.concatenate([[0], np.cumsum((seen.ends - seen.begins).astype(np.int64))])
         if self.latent is not None:
-            batch = self.latent.batch(seen, columns, bias)
-            return seen, iter([(batch, known)])
+            return seen, _with_symbols(self.latent.batches(seen, columns, bias), known)
         state_bias = np.zeros(len(self.tables.start))
         if bias:
             state_bias += np.array([bias.get(tag[2:] or "O", 0.0) for tag in self.labels.tags])[self.labels.tag_of]
@@ -240,6 +239,14 @@ def cut_sentences(docs: Sequence[Document], config: HMMDP) -> Sequence[Document]
     if config.sentences == "given":
         return docs
     return [replace(doc, sentences=stop_offsets(doc.text, doc.tokens, doc.sentences)) for doc in docs]
+
+
+def _with_symbols(batches: Iterable[Batch], known: Known) -> Iterator[tuple[Batch, Known]]:
+    """Yield each batch with the symbols (N, kinds) of its tokens."""
+    first = 0
+    for batch in batches:
+        yield batch, known[first : first + len(batch.emit)]
+        first += len(batch.emit)
 
 
 def _table_count(arrays: Any) -> int:

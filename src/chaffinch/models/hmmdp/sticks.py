@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy.special import betaln, digamma, gammaln, polygamma
 
 from chaffinch.kernels.lattice import Floats
 from chaffinch.models.hmmdp.emissions import sum_by_number
+from chaffinch.models.hmmdp.gamma_functions import betaln, digamma, gammaln, polygamma
 
 Update: TypeAlias = Literal["W1", "W2", "W3"]
 

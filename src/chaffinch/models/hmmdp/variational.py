@@ -13,12 +13,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import digamma, gammaln
 
 from chaffinch.kernels import Active, Batch, Floats, Ints, forward_backward
 from chaffinch.kernels.lattice import Bools
 from chaffinch.models.hmmdp import sticks as stick
 from chaffinch.models.hmmdp.emissions import Emissions, Known, sum_by_number
+from chaffinch.models.hmmdp.gamma_functions import digamma, gammaln
 from chaffinch.models.hmmdp.sticks import Sticks, Update
 
 

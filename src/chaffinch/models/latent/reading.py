@@ -64,21 +64,23 @@ class LatentReader:
 
         `columns` (S,) is the column of each tag. Tokens in no sentence have probability 1 in column 0.
         """
-        tags, chances, scale = [], [], self.calibration.scale
+        tags, rows, scale = [], [], self.calibration.scale
+        column_of = np.zeros((len(columns), count))
+        column_of[np.arange(len(columns)), columns] = 1.0
         for batch in self.batches:
             known = decoding.tag_posterior(batch, self.labels.tag_of)
             tags.append(self.decode(batch, known))
             milder = known if scale == 1.0 else decoding.tag_posterior(scale_batch(batch, scale), self.labels.tag_of)
-            chances.append(milder.chances)
-        return runs_by_document(self.seen, self.plain, self._spread(tags)), self._by_column(chances, columns, count)
+            rows.append(milder.chances @ column_of)
+        return runs_by_document(self.seen, self.plain, self._spread(tags)), self._by_document(rows, count)
 
-    def _by_column(self, chances: Sequence[Floats], columns: Ints, count: int) -> list[Floats]:
-        """Return tag probabilities (N, S) summed into columns, by document; outside sentences column 0 is 1."""
-        out = np.zeros((int(self.seen.sizes.sum()), count))
+    def _by_document(self, parts: Sequence[Floats], count: int) -> list[Floats]:
+        """Return (T, count) rows of every document, from those of all batches; outside sentences column 0 is 1."""
+        out, first = np.zeros((int(self.seen.sizes.sum()), count)), 0
         out[:, 0] = 1.0
-        column_of = np.zeros((len(columns), count))
-        column_of[np.arange(len(columns)), columns] = 1.0
-        out[self.seen.sources] = np.concatenate([np.zeros((0, len(columns))), *chances]) @ column_of
+        for rows in parts:
+            out[self.seen.sources[first : first + len(rows)]] = rows
+            first += len(rows)
         return np.split(out, np.cumsum(self.seen.sizes)[:-1])
 
     def alternatives(self, n: int) -> list[list[list[Run]]]:
