@@ -1,9 +1,9 @@
 """Score the voices of a detector's model one by one, in pairs and all together, token by token.
 
 A voice is a tagger or the contextual reader; rules count for none of them. Several taggers give their mean, as the
-detector takes it; all of them have the second stage and the glance as well. The reader joins them as in
-`deid.detect.voices.context`. Each set of voices is scored at the thresholds that flag given shares of the identifier
-words of these very notes: the figures compare voices and promise nothing.
+detector takes it; all of them have the second stage as well and, without the reader, the glance. The reader joins them
+as in `deid.detect.voices.context`. Each set of voices is scored at the thresholds that flag given shares of the
+identifier words of these very notes: the figures compare voices and promise nothing.
 N tokens of all notes.
 """
 
@@ -64,7 +64,8 @@ def join_voices(voices: Mapping[str, Soft], model: Model, docs: Sequence[Documen
     joint = token_scores.mean(fast)
     if len(fast) == len(model.taggers):  # second stage and glance stand over all of them
         prepared = HybridDetector(model).prepare(docs)
-        joint = model.join_taggers(token_scores.TokenIndex.of(prepared), docs, fast)
+        asked = model if READER in voices else model.fast()  # which has a glance in place of the reader
+        joint = asked.join_taggers(token_scores.TokenIndex.of(prepared), docs, fast)
     if model.context is None or READER not in voices:
         return joint
     return join(joint, voices[READER], weight=model.context.weight, types=model.context.types)
