@@ -1,9 +1,9 @@
 """Score the voices of a detector's model one by one, in pairs and all together, token by token.
 
 A voice is a tagger or the contextual reader; rules count for none of them. Several taggers give their mean, as the
-detector takes it, and the reader joins them as in `deid.detect.voices.context`. Each set of voices is scored at the
-thresholds that flag given shares of the identifier words of these very notes: the figures compare voices
-and promise nothing.
+detector takes it; all of them have the second stage as well and, without the reader, the glance. The reader joins them
+as in `deid.detect.voices.context`. Each set of voices is scored at the thresholds that flag given shares of the
+identifier words of these very notes: the figures compare voices and promise nothing.
 N tokens of all notes.
 """
 
@@ -49,7 +49,7 @@ def read_voices(model: Model, docs: Sequence[Document]) -> dict[str, Soft]:
     """Return the soft labels (N, labels) of every voice by its name."""
     voices = {}
     for tagger in model.taggers:
-        alone = HybridDetector(replace(model, taggers=(tagger,), context=None))
+        alone = HybridDetector(replace(model, taggers=(tagger,), context=None, glance=None))
         voices[tagger.manifest.kind] = alone.soft_labels(docs)
     if model.context is not None:
         voices[READER] = model.context.read(docs)
@@ -61,8 +61,11 @@ def join_voices(voices: Mapping[str, Soft], model: Model, docs: Sequence[Documen
     fast = [soft for name, soft in voices.items() if name != READER]
     if not fast:
         return voices[READER]
-    stack = model.stack
-    joint = token_scores.mean(fast) if stack is None else stack.rescore(token_scores.TokenIndex.of(docs), fast)
+    joint = token_scores.mean(fast)
+    if len(fast) == len(model.taggers):  # second stage and glance stand over all of them
+        prepared = HybridDetector(model).prepare(docs)
+        asked = model if READER in voices else model.fast()  # which has a glance in place of the reader
+        joint = asked.join_taggers(token_scores.TokenIndex.of(prepared), docs, fast)
     if model.context is None or READER not in voices:
         return joint
     return join(joint, voices[READER], weight=model.context.weight, types=model.context.types)

@@ -23,7 +23,7 @@ from chaffinch.text.span import Span
 # file; a phrase of the user's deny list; a type of the user; a tagger; the second stage over all taggers; the
 # contextual reader; a word that was found elsewhere in the patient's notes.
 VoiceKind: TypeAlias = Literal[
-    "pattern", "list", "protected", "known", "deny", "type", "tagger", "stack", "reader", "repeat"
+    "pattern", "list", "protected", "known", "deny", "type", "tagger", "stack", "glance", "reader", "repeat"
 ]  # fmt: skip
 OUTSIDE = "O"  # the label of a voice that speaks against any span
 ORDER = "order of tags"  # the feature that holds what the order of tags adds to a margin

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 
 import pytest
 
-from chaffinch.deid.detect.detector import detector
+from chaffinch.deid.detect.detector import HybridDetector, detector
 from chaffinch.deid.detect.model import Model, load
 from chaffinch.deid.detect.recall_dial import RECALLS
 from chaffinch.text import Document
@@ -29,6 +30,18 @@ def test_the_packaged_model_has_a_reader_and_fast_leaves_it_out() -> None:
     whole = detector("deid-en")
     chances = [1.0 - find.soft_labels([Document.make(NOTE)]).values[:, 0] for find in (whole, fast)]
     assert (abs(chances[0] - chances[1]) > 0.001).any()  # the reader has a say
+
+
+def test_the_glance_has_a_say_without_the_reader_alone() -> None:
+    docs = [Document.make(NOTE)]
+    changed = [
+        (
+            HybridDetector(model).soft_labels(docs).values
+            != HybridDetector(replace(model, glance=None)).soft_labels(docs).values
+        ).any()
+        for model in (packaged().fast(), packaged())
+    ]
+    assert changed == [True, False]
 
 
 @pytest.mark.parametrize("fast", [False, True])

@@ -104,6 +104,7 @@ class HybridDetector:
         voice = self.model.context
         model += [] if voice is None else [voice.describe(), voice.reader.state()]
         model += [] if self.model.stack is None else [self.model.stack.state()]
+        model += [] if self.model.glance is None else [self.model.glance.describe(), self.model.glance.glance.state()]
         lists = [self.allow, self.deny, self.known, self.types, self.lists.language, self.lists.hidden]
         self._digests.append(fingerprint([model, self.recall, lists, self.by_patient, self.layer]))
         return self._digests[0]
@@ -156,9 +157,13 @@ class HybridDetector:
         """Return (N, L) the joint soft labels of all models for all tokens, before rules and thresholds."""
         return self.score_tokens(documents)[1]
 
+    def prepare(self, docs: Iterable[Document]) -> list[Document]:
+        """Return the documents as taggers read them: with cues, and in capitals where their case says nothing."""
+        return list(cues.with_cues(map(upper_if_caseless, docs) if self.model.rules else docs, self.lists))
+
     def score_tokens(self, docs: Sequence[Document]) -> tuple[TokenIndex, Soft, list[list[Span]]]:
         """Return the documents' token index with cues, joint (N, L) soft labels, and the voted spans of the taggers."""
-        prepared = list(cues.with_cues(map(upper_if_caseless, docs) if self.model.rules else docs, self.lists))
+        prepared = self.prepare(docs)
         index = TokenIndex.of(prepared)
         if not self.model.taggers:
             return index, detect_soft.by_rules(prepared, self.lists), [[] for _ in prepared]
@@ -168,7 +173,7 @@ class HybridDetector:
             softs.append(Soft(("O", *tagger.labels), rows[0] if len(rows) == 1 else np.concatenate(rows)))
             del rows  # of a long note, hundreds of megabytes
             found.append(detect_soft.score_spans(index, softs[-1], spans))
-        soft = detect_soft.mean(softs) if self.model.stack is None else self.model.stack.rescore(index, softs)
+        soft = self.model.join_taggers(index, docs, softs)
         if self.model.context is not None:
             soft = self.model.context.join(soft, docs)
         return index, soft, found[0] if len(found) == 1 else [vote_spans(spans) for spans in zip(*found, strict=True)]

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+import numpy as np
+
 from chaffinch.deid.detect.admission import KnownIdentifiers
 from chaffinch.deid.detect.detector import HybridDetector, detector
 from chaffinch.deid.detect.token_scores import TokenIndex
@@ -88,6 +90,7 @@ class _Reading:
     soft: Soft  # joint, of taggers and reader
     read: Soft | None  # of the reader
     stacked: Soft | None  # of the second stage over the taggers
+    glanced: Floats | None  # (T,) chances by the glance
     taggers: Sequence[_TaggerReading]
     votes: Sequence[Span]  # of patterns, before overlaps are settled
     before: Sequence[Document]  # this note first, then others, without repeats
@@ -107,8 +110,10 @@ class _Reading:
         read = None if find.model.context is None else find.model.context.read([note])
         softs = [Soft(each.labels, each.rows) for each in taggers]
         stacked = None if find.model.stack is None else find.model.stack.rescore(index, softs)
+        glance = find.model.glance if find.model.context is None else None
+        glanced = None if glance is None else glance.chances(note, prepared)
         votes = patterns.votes_in([prepared], lists=find.lists)[0] if find.model.rules else []
-        return cls(find, note, prepared, soft, read, stacked, taggers, votes, find.detect(docs))
+        return cls(find, note, prepared, soft, read, stacked, glanced, taggers, votes, find.detect(docs))
 
     def explain(self, span: Span, top: int | None) -> Explanation:
         """Explain one span: voices, chance and threshold; at most `top` features of a model, None for none."""
@@ -145,11 +150,13 @@ class _Reading:
             yield Voice("pattern", name, spans)
 
     def _model_voices(self, span: Span, decides: int, top: int | None) -> Iterator[Voice]:
-        """Yield the voices of reader, second stage and taggers, with chances at token `decides`; features if `top`."""
+        """Yield voices of reader, second stage, glance and taggers: chances at token `decides`, features if `top`."""
         if self.read is not None:
             yield self._reader_voice(self.read, span, decides, top)
         if self.stacked is not None:
             yield Voice("stack", "", (), float(1.0 - self.stacked.values[decides, 0]))
+        if self.glanced is not None and not np.isnan(self.glanced[decides]):  # a word, not a mark
+            yield Voice("glance", "", (), float(self.glanced[decides]))
         for each in self.taggers:
             said = tuple(replace(found, source="") for found in _touching(each.spans, span))
             scored = tuple(replace(found, score=self._mean_chance(each, found)) for found in said)

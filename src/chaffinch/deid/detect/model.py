@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,18 +11,22 @@ import numpy as np
 
 from chaffinch import bundle
 from chaffinch.bundle import Bundle, Manifest, State
+from chaffinch.deid.detect import token_scores
 from chaffinch.deid.detect.recall_dial import Dial
+from chaffinch.deid.detect.token_scores import TokenIndex
 from chaffinch.deid.detect.voices.context import ContextVoice
+from chaffinch.deid.detect.voices.glance import GlanceVoice
 from chaffinch.deid.detect.voices.stacking import Stack
 from chaffinch.models import registry as methods
 from chaffinch.models.alignment import model as alignment
 from chaffinch.models.tagger import Step, Tagger
 from chaffinch.models.tagger import load as load_tagger
-from chaffinch.text import Document
+from chaffinch.text import Document, Soft
 
 KIND = "deid"
 CONTEXT = "context"  # the part of a file that holds the reader
 STACK = "stack"  # the part of a file that holds the second stage over the taggers
+GLANCE = "glance"  # the part of a file that holds the glance
 # The share of title-cased words up to which a document counts as caseless. Raised, sparsely capitalised notes are
 # upper-cased too and lose the little their capitals tell; lowered, notes with a few stray capitals keep their case.
 TITLED = 0.04
@@ -32,7 +36,8 @@ TITLED = 0.04
 class Model:
     """Taggers, whose probabilities are averaged, and their dial; without taggers, rules alone.
 
-    `stack` is a second stage that scores doubtful words again, from what the taggers say around them.
+    `stack` is a second stage that scores doubtful words again, from what the taggers say around them; `glance` then
+    looks at the words around those that are still doubtful, but only in a model without a reader, which sees more.
 
     The rules are for English; `rules=False` turns them off, for notes in other languages. `context` is a reader
     beside the taggers; the dial is then of both, and `fast` returns the model without it. A model that `overrules` may
@@ -46,12 +51,21 @@ class Model:
     context: ContextVoice | None = None
     overrules: bool = False
     stack: Stack | None = None
+    glance: GlanceVoice | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Return the labels that any tagger or the reader can assign, sorted."""
         names = {name for tagger in self.taggers for name in tagger.labels}
         return tuple(sorted(names.union(() if self.context is None else self.context.reader.names)))
+
+    def join_taggers(self, index: TokenIndex, docs: Sequence[Document], softs: Sequence[Soft]) -> Soft:
+        """Return (N, L) the soft labels of all taggers as one: their mean, or what second stage and glance make of it.
+
+        `index` holds the documents with cues, `docs` the same as they are written.
+        """
+        soft = token_scores.mean(softs) if self.stack is None else self.stack.rescore(index, softs)
+        return soft if self.glance is None or self.context is not None else self.glance.join(soft, index, docs)
 
     def fast(self) -> Model:
         """Return the model without its contextual reader, with the dial of the taggers alone; itself if it has none."""
@@ -75,6 +89,9 @@ class Model:
         if self.stack is not None:
             state = state.with_child(STACK, self.stack.state())
             config[STACK] = {"taggers": self.stack.taggers}
+        if self.glance is not None:
+            state = state.with_child(GLANCE, self.glance.glance.state())
+            config[GLANCE] = self.glance.describe()
         first = self.taggers[0].manifest if self.taggers else Manifest(KIND)
         floors = [tagger.manifest.vocabulary_floor for tagger in self.taggers]
         manifest = Manifest(
@@ -105,7 +122,8 @@ def load(path: str | Path) -> Model:
         voice = ContextVoice.of(config[CONTEXT], found.state.child(CONTEXT)) if CONTEXT in config else None
         rules, overrules = bool(config.get("rules", True)), bool(config.get("overrules", False))
         stack = Stack.of(found.state.child(STACK), int(config[STACK]["taggers"])) if STACK in config else None
-        return Model(taggers, dial, found.manifest.checksum, rules, voice, overrules, stack)
+        glance = GlanceVoice.of(config[GLANCE], found.state.child(GLANCE)) if GLANCE in config else None
+        return Model(taggers, dial, found.manifest.checksum, rules, voice, overrules, stack, glance)
 
 
 def upper_if_caseless(doc: Document) -> Document:

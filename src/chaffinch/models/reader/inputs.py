@@ -50,10 +50,10 @@ class Inputs:
         edges = list(zip([0, *ends[:-1]], starts, strict=False))
         wide = set(find_wide_gaps(text))  # a name typed with a tab or two blanks is the same name
         gaps = np.zeros(len(pieces), np.int64)
-        gaps[heads] = [_BLANK if edge in wide else _gap(text[slice(*edge)]) for edge in edges]
+        gaps[heads] = [_BLANK if edge in wide else gap_of(text[slice(*edge)]) for edge in edges]
         if len(gaps):
             gaps[0] = max(int(gaps[0]), _LINE)
-        shapes = np.array([_shape(word) for word in words], np.int64)
+        shapes = np.array([shape_of(word) for word in words], np.int64)
         lengths = np.minimum([len(word) for word in words], LENGTHS - 1).astype(np.int64)
         columns = np.stack([pieces.ids, shapes[pieces.words], gaps, lengths[pieces.words]])
         return cls(columns, _first_pieces(doc, pieces))
@@ -88,7 +88,7 @@ def _first_pieces(doc: Document, pieces: Pieces) -> Ints:
 
 
 @lru_cache(maxsize=65_536)
-def _shape(word: str) -> int:
+def shape_of(word: str) -> int:
     """Return the number of a word's class: small, title, capitals, initial, mixed, digits, code, or no letter."""
     if not any(map(str.isalnum, word)):
         return _OTHER
@@ -103,7 +103,7 @@ def _shape(word: str) -> int:
     return _TITLE if word[:1].isupper() and word[1:] == word[1:].lower() else _MIXED
 
 
-def _gap(between: str) -> int:
+def gap_of(between: str) -> int:
     """Return the number of the class of the text between two words: none, a blank, blanks, a line end, several."""
     if not between:
         return _NONE

@@ -59,12 +59,7 @@ class Stack:
         tokens, rows = doubtful_tokens(index, softs, soft, self.labels)
         if not len(tokens):
             return soft
-        before = 1.0 - soft.values[tokens, 0]
-        after = 1.0 / (1.0 + np.exp(-rows[:, 0] - self.log_odds(rows)))
-        values = soft.values.copy()
-        values[tokens, 1:] *= (after / before)[:, None]
-        values[tokens, 0] = 1.0 - after
-        return Soft(soft.labels, values)
+        return with_odds(soft, tokens, rows[:, 0] + self.log_odds(rows))
 
     def log_odds(self, rows: Floats) -> Floats:
         """Return (D,) what to add to the mean log-odds of tokens with these features (D, F)."""
@@ -99,8 +94,8 @@ def doubtful_tokens(index: TokenIndex, softs: Sequence[Soft], soft: Soft, labels
     """
     chances = 1.0 - soft.values[:, 0]
     tokens = np.flatnonzero((chances > LEAST) & (chances < MOST))
-    odds = _log_odds(chances)
-    voices = np.stack([_log_odds(1.0 - each.values[tokens, 0]) for each in softs], axis=1)
+    odds = to_log_odds(chances)
+    voices = np.stack([to_log_odds(1.0 - each.values[tokens, 0]) for each in softs], axis=1)
     bounds = np.array(index.bounds)
     owner = np.searchsorted(bounds, tokens, side="right") - 1
     columns = [odds[tokens, None], voices, voices.min(axis=1, keepdims=True), voices.max(axis=1, keepdims=True)]
@@ -141,7 +136,16 @@ def _same_word(index: TokenIndex, odds: Floats, tokens: Ints) -> Floats:
     return np.stack([often, others == 0, mean, np.where(others > 0, highest[word], 0.0)], axis=1)
 
 
-def _log_odds(chances: Floats) -> Floats:
+def with_odds(soft: Soft, tokens: Ints, odds: Floats) -> Soft:
+    """Return soft labels (N, L) with these log-odds (D,) of an identifier for tokens (D,); types keep their shares."""
+    before, after = 1.0 - soft.values[tokens, 0], 1.0 / (1.0 + np.exp(-odds))
+    values = soft.values.copy()
+    values[tokens, 1:] *= (after / before)[:, None]
+    values[tokens, 0] = 1.0 - after
+    return Soft(soft.labels, values)
+
+
+def to_log_odds(chances: Floats) -> Floats:
     """Return the log-odds of chances, clipped to stay finite."""
     held = np.clip(chances, SUREST, 1.0 - SUREST)
     return np.asarray(np.log(held) - np.log1p(-held))
