@@ -64,6 +64,25 @@ def test_from_two_readers_to_a_release(tmp_path: Path, database_url: str) -> Non
     project.close()
 
 
+def test_a_settlement_that_crosses_the_closing_of_the_note_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = make_project(tmp_path, [note(0)])
+    desk, cay = Desk(project), user(project, "cay")
+    confirm(desk, "ann", 1, NAME)
+    confirm(desk, "bob", 1)
+    case = judging.open_case(desk, cay, 1)
+    key = case.differences[0].key
+    judging.settle_difference(desk, cay, 1, Settlement("settle-0001", key, "first", "missed"))
+    judging.close_case(desk, cay, 1)
+    before = list(releasing.gold_documents(desk))
+    monkeypatch.setattr(judging, "open_case", lambda *_: case)  # as another window saw it a moment before
+    with pytest.raises(DataError, match="the task is done"):
+        judging.settle_difference(desk, cay, 1, Settlement("settle-0002", key, "second", "missed"))
+    assert [doc.layer("gold") for doc in releasing.gold_documents(desk)] == [doc.layer("gold") for doc in before]
+    project.close()
+
+
 def test_agreement_counts_pairs_of_readers(tmp_path: Path) -> None:
     project = make_project(tmp_path, [note(0), note(1)])
     desk = Desk(project)
