@@ -70,7 +70,7 @@ class Visit:
         self.page.keyboard.press("Tab")
         self.page.keyboard.type(PASSWORD)
         self.page.keyboard.press("Enter")
-        self.page.wait_for_url(lambda url: "/login" not in url, timeout=15_000)
+        self.page.wait_for_url(lambda url: "/login" not in url)
         return self.page
 
     def check(self, *, offline: bool = False) -> None:

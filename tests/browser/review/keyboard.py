@@ -44,7 +44,7 @@ def ready(page: Page) -> None:
 
 def settled(page: Page) -> None:
     """Wait until everything is acknowledged; the key of an edit has said before that it is not."""
-    expect(page.locator("#saved")).to_have_attribute("data-state", "saved", timeout=15_000)
+    expect(page.locator("#saved")).to_have_attribute("data-state", "saved")
 
 
 @contextmanager
