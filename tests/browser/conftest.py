@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 Opened: TypeAlias = Callable[[Path], AbstractContextManager[Page]]
+
+expect.set_options(timeout=30_000)  # as long as Playwright waits for anything else: machines with other work are slow
 
 
 @pytest.fixture(scope="module")

@@ -1,27 +1,15 @@
-"""Two readers at once, an adjudicator and a steward, with keys alone; every screen light, dark and at 200 %."""
+"""Two readers at once, an adjudicator and a steward, with keys alone."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import Any
-
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import expect
 
-from chaffinch.text import Document
 from tests.browser.review.conftest import Opened, Visit, long_note
 from tests.browser.review.keyboard import press, ready, settled, type_ahead
 from tests.web.review.world import CANARY, note
 
 pytestmark = pytest.mark.slow
-
-LOOKS: dict[str, dict[str, Any]] = {
-    "light": {"color_scheme": "light"},
-    "dark": {"color_scheme": "dark"},
-    "200 %": {"color_scheme": "light", "viewport": {"width": 640, "height": 430}, "device_scale_factor": 2},
-}
-_RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 
 
 def read_note(visit: Visit, extra: str = "") -> None:
@@ -126,90 +114,3 @@ def test_an_adjudicator_types_ahead(station: Opened) -> None:
     type_ahead(cay.page, "1", "m", "Enter")
     cay.page.wait_for_url(f"{cay.base}/")
     cay.check()
-
-
-def check_screen(page: Page, axe: str, name: str) -> None:
-    """Raise AssertionError if axe-core finds a fault, or the page scrolls sideways."""
-    page.evaluate(axe)
-    found = page.evaluate("rules => axe.run(document, rules)", _RULES)
-    faults = [(one["id"], [node["html"][:120] for node in one["nodes"]][:3]) for one in found["violations"]]
-    assert faults == [], name
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} scrolls sideways"
-
-
-def test_every_screen_is_accessible_and_on_the_contact_sheet(
-    station: Opened, browser: Browser, axe: str, tmp_path: Path
-) -> None:
-    given: list[Document] = [note(number) for number in range(4)]
-    _, visit = station(given, random=0.5, without_suggestions=0.0)
-    first, second = visit("ann"), visit("bob")
-    for one, extra in ((first, "Mary"), (second, "")):
-        press(one.page, "Enter")
-        read_note(one, extra)
-        ready(one.page)
-    sheets = Path(os.environ.get("CHAFFINCH_SHEETS", tmp_path))
-    shots: list[tuple[str, bytes]] = []
-    for look, options in LOOKS.items():
-
-        def shoot(page: Page, name: str, look: str = look) -> None:
-            check_screen(page, axe, f"{name}, {look}")
-            shots.append((f"{name}, {look}", page.screenshot()))
-
-        stranger = visit(**options)
-        stranger.page.goto(f"{stranger.base}/login")
-        shoot(stranger.page, "login")
-        ann = visit("ann", **options)
-        shoot(ann.page, "queue")
-        press(ann.page, "Enter")
-        ready(ann.page)
-        shoot(ann.page, "note")
-        press(ann.page, "?")
-        shoot(ann.page, "help")
-        press(ann.page, "Escape")
-        expect(ann.page.locator("#help")).to_be_hidden()
-        press(ann.page, "t")
-        expect(ann.page.locator("#chooser")).to_be_visible()
-        shoot(ann.page, "chooser")
-        press(ann.page, "Escape")
-        expect(ann.page.locator("#chooser")).to_be_hidden()
-        press(ann.page, "Shift+A")
-        expect(ann.page.locator("#everywhere")).to_be_visible()
-        shoot(ann.page, "same words")
-        press(ann.page, "Escape")
-        expect(ann.page.locator("#everywhere")).to_be_hidden()
-        press(ann.page, "o")
-        expect(ann.page.locator("#live")).to_have_text("As released.", timeout=30_000)
-        expect(ann.page.locator("#text")).to_have_class("text released", timeout=60_000)
-        shoot(ann.page, "as released")
-        cay = visit("cay", **options)
-        shoot(cay.page, "cases")
-        press(cay.page, "Enter")
-        cay.page.wait_for_selector("body[data-ready=case]")
-        shoot(cay.page, "differences")
-        press(cay.page, "1")
-        shoot(cay.page, "reason")
-        sue = visit("sue", **options)
-        for path in ("/", "/agreement", "/audit", "/guideline", "/nothing-here"):
-            sue.page.goto(sue.base + path)
-            shoot(sue.page, {"/": "progress"}.get(path, path[1:]))
-        for one in (stranger, ann, cay):
-            one.check()
-    write_sheet(browser, shots, sheets)
-    assert (sheets / "contact-sheet.png").stat().st_size > 100_000
-    assert len(shots) == 45
-
-
-def write_sheet(browser: Browser, shots: list[tuple[str, bytes]], folder: Path) -> None:
-    """Write all screens as one picture."""
-    import base64
-
-    cells = "".join(
-        f"<figure><img width=420 src='data:image/png;base64,{base64.b64encode(picture).decode()}'>"
-        f"<figcaption>{name}</figcaption></figure>"
-        for name, picture in shots
-    )
-    style = "body{font:14px sans-serif;display:flex;flex-wrap:wrap;gap:12px}figure{margin:0}img{border:1px solid #999}"
-    page = browser.new_page(viewport={"width": 1330, "height": 900})
-    page.set_content(f"<style>{style}</style>{cells}")
-    page.screenshot(path=folder / "contact-sheet.png", full_page=True)
-    page.close()

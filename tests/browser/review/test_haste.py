@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import expect
 
 from chaffinch.web.review import reading
 from chaffinch.web.review.desk import Desk
 from tests.browser.review.conftest import FirstNote, Opened
-from tests.browser.review.keyboard import press, ready, settled, type_ahead
+from tests.browser.review.keyboard import held, press, ready, settled, type_ahead
 from tests.browser.review.test_note import words_of
 from tests.web.review.world import CANARY, note, task_of, user
 
 pytestmark = pytest.mark.slow
 
 NAME = f"Mary {CANARY}"
-
-
-@contextmanager
-def held(page: Page, pattern: str) -> Iterator[None]:
-    """Hold the first message to addresses of this pattern until the block ends; it must be sent in the block."""
-    waiting: list[Route] = []
-    is_over = False
-
-    def hold(route: Route) -> None:
-        if is_over:
-            route.continue_()
-        else:
-            waiting.append(route)
-
-    page.route(pattern, hold)
-    yield
-    while not waiting:
-        page.wait_for_timeout(5)
-    is_over = True
-    for route in waiting:
-        route.continue_()
 
 
 def test_a_second_type_is_chosen_while_the_first_dialog_closes(first_note: FirstNote) -> None:
@@ -90,6 +66,28 @@ def test_a_held_enter_key_finishes_one_note_only(first_note: FirstNote) -> None:
     settled(page)
     assert page.evaluate("station.leaving") is False
     assert page.evaluate("station.task.number") != first
+    ann.check()
+
+
+def test_a_key_pressed_before_the_counts_come_is_for_the_question(first_note: FirstNote) -> None:
+    given = [note(0), note(1)]
+    project, ann = first_note(given, random=0.0)
+    page = ann.page
+    first = page.evaluate("station.task.number")  # either of them: their order is drawn under the project's key
+    page.evaluate("station.goTo(station.text.indexOf('Mary'))")
+    press(page, "Shift+ArrowRight", "1")
+    settled(page)
+    with held(page, "**/identical"):
+        press(page, "Shift+A", "3", "2")  # not before they are counted
+        expect(page.locator("#scopes")).to_contain_text("of this patient: counting")
+        press(page, "1")
+        expect(page.locator("#everywhere")).to_be_hidden()
+    settled(page)
+    marked = {
+        number: [row for row in words_of(project, "ann", number, given[number - 1]) if row[0] == NAME]
+        for number in (1, 2)
+    }
+    assert marked == {first: [(NAME, "PATIENT", True)] * 2, 3 - first: []}
     ann.check()
 
 

@@ -32,11 +32,11 @@ def words_of(project: Project, name: str, number: int, doc: Document) -> list[tu
     return [(doc.text[m.start : m.end], m.label, m.confirmed) for m in marks_of(project, name, number)]
 
 
-def test_every_key_on_a_long_note(first_note: FirstNote) -> None:
+def test_every_key_on_a_long_note(first_note: FirstNote, database_url: str) -> None:
     doc = long_note()
     assert len(doc.text) >= 100_000
     assert len(doc.layer("machine")) == 500
-    project, ann = first_note([doc])
+    project, ann = first_note([doc], url=database_url)
     page = ann.page
     expect(page.locator("#here .words")).to_have_text("Farrow0")
     press(page, "a")  # accept, and on to the next
@@ -122,9 +122,9 @@ def test_characters_with_alt_are_those_that_readers_see(first_note: FirstNote) -
     ann.check()
 
 
-def test_the_same_words_everywhere_with_the_count_first(station: Opened) -> None:
+def test_the_same_words_everywhere_with_the_count_first(station: Opened, database_url: str) -> None:
     given = [note(number) for number in range(3)]
-    project, visit = station(given, random=0.0)
+    project, visit = station(given, random=0.0, url=database_url)
     ann = visit("ann")
     page = ann.page
     page.goto(f"{ann.base}/notes/{task_of(project, 'ann', 1)}")

@@ -8,15 +8,18 @@ from pathlib import Path
 
 import httpx
 import pytest
+from starlette.routing import Route
 
 from chaffinch.errors import ConfigError
-from chaffinch.web.pages.access import PROXY_SECRET, Proxy
+from chaffinch.web.pages.access import PROXY_SECRET, Door, Proxy
 from chaffinch.web.pages.render import static_files
+from chaffinch.web.pages.section import review_sections
 from chaffinch.web.review.desk import Desk
 from chaffinch.web.review.domain.marks import Mark
 from chaffinch.web.review.project import Project
-from chaffinch.web.review.store import users
+from chaffinch.web.review.store import trail, users
 from chaffinch.web.review.store.users import add_user, begin_session, find_session
+from chaffinch.web.settings import ServerSettings
 from tests.web.review.test_work import NAME, confirm
 from tests.web.review.world import CANARY, PASSWORD, Visitor, make_project, note, served, task_of, user
 
@@ -120,6 +123,44 @@ def test_every_change_needs_the_csrf_token(project: Project) -> None:
         for path in ("/users", "/assign", "/release", "/logout"):
             sue.csrf = "x"
             assert sue.submit(path, name="eve").status_code == 403
+
+
+def test_every_route_that_changes_something_asks_for_the_token_and_the_session(project: Project) -> None:
+    """No route is named here: one that is added without a check fails as well."""
+    settings = ServerSettings()
+    sections = review_sections(Door(Desk(project)), settings)
+    routes = [route for section in sections for route in section.routes if isinstance(route, Route)]
+    posts = [route.path for route in routes if route.methods is not None and "POST" in route.methods]
+    assert len(posts) >= 14
+    with served(project) as base:
+        visitors = [Visitor(base) for _ in range(4)]
+        for visitor, name in zip(visitors, ("ann", "cay", "sue", "otto"), strict=True):
+            visitor.log_in(name)
+        count = audit_length(project)
+        for path in posts:
+            filled = path.replace("{number:int}", "1")
+            for visitor in visitors:
+                for wrong in ("", "x"):
+                    message = visitor.post(filled, {}, **{"x-chaffinch-csrf": wrong})
+                    form = visitor.client.post(base + filled, data={"csrf": wrong, "name": "eve", "password": PASSWORD})
+                    statuses = (message.status_code, form.status_code)
+                    assert path == "/login" or set(statuses) <= {403, 415}, (path, statuses)
+            stranger = Visitor(base)
+            assert stranger.post(filled, {}).status_code in (303, 401, 415), path
+            assert stranger.client.get(base + filled).status_code in (200, 303, 401, 405), path
+        failed = sum(row.action == "login failed" for row in audit_lines(project)[count:])
+        assert failed == audit_length(project) - count, "something changed"
+
+
+def audit_lines(project: Project) -> list[trail.TrailLine]:
+    """Return the entries of the audit trail."""
+    with project.database.read() as connection:
+        return list(trail.lines(connection))
+
+
+def audit_length(project: Project) -> int:
+    """Return how many entries the audit trail has."""
+    return len(audit_lines(project))
 
 
 def test_roles_are_not_more_than_they_are(project: Project) -> None:

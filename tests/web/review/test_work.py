@@ -64,6 +64,25 @@ def test_from_two_readers_to_a_release(tmp_path: Path, database_url: str) -> Non
     project.close()
 
 
+def test_a_settlement_that_crosses_the_closing_of_the_note_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = make_project(tmp_path, [note(0)])
+    desk, cay = Desk(project), user(project, "cay")
+    confirm(desk, "ann", 1, NAME)
+    confirm(desk, "bob", 1)
+    case = judging.open_case(desk, cay, 1)
+    key = case.differences[0].key
+    judging.settle_difference(desk, cay, 1, Settlement("settle-0001", key, "first", "missed"))
+    judging.close_case(desk, cay, 1)
+    before = list(releasing.gold_documents(desk))
+    monkeypatch.setattr(judging, "open_case", lambda *_: case)  # as another window saw it a moment before
+    with pytest.raises(DataError, match="the task is done"):
+        judging.settle_difference(desk, cay, 1, Settlement("settle-0002", key, "second", "missed"))
+    assert [doc.layer("gold") for doc in releasing.gold_documents(desk)] == [doc.layer("gold") for doc in before]
+    project.close()
+
+
 def test_agreement_counts_pairs_of_readers(tmp_path: Path) -> None:
     project = make_project(tmp_path, [note(0), note(1)])
     desk = Desk(project)
@@ -82,10 +101,10 @@ def test_an_edit_sent_twice_is_stored_once_and_another_window_hears_of_it(tmp_pa
     saved = reading.save_edits(desk, ann, task, [first])
     again = reading.save_edits(desk, ann, task, [first, second], head=saved.head)
     assert again.acknowledged == ("edit-0000001", "edit-0000002")
-    assert again.others == ()
+    assert again.marks is None
     other_window = reading.save_edits(desk, ann, task, [Edit("edit-0000003")], head=0)
-    assert [edit.id for edit in other_window.others] == ["edit-0000001", "edit-0000002"]
-    assert NAME not in reading.open_task(desk, ann, task).marks
+    assert other_window.marks == reading.open_task(desk, ann, task).marks
+    assert NAME not in other_window.marks
     project.close()
 
 
@@ -102,6 +121,20 @@ def test_a_note_with_open_suggestions_is_not_done(tmp_path: Path) -> None:
     confirm(desk, "bob", 1)
     with pytest.raises(DataError, match="all readers are done"):
         reading.reopen_task(desk, ann, task)
+    project.close()
+
+
+def test_messages_that_come_again_after_the_note_is_done_change_nothing(tmp_path: Path, database_url: str) -> None:
+    project = make_project(tmp_path, [note(0)], url=database_url)
+    desk, ann, task = Desk(project), user(project, "ann"), task_of(project, "ann", 1)
+    confirm(desk, "ann", 1, NAME)
+    before = reading.open_task(desk, ann, task)
+    reading.finish_task(desk, ann, task, seconds=7.0)
+    again = reading.save_edits(desk, ann, task, [Edit("edit-ann-0001", added=(NAME,))])
+    assert again.acknowledged == ("edit-ann-0001",)
+    with pytest.raises(DataError, match="reopen it"):
+        reading.save_edits(desk, ann, task, [Edit("edit-ann-0001"), Edit("edit-ann-0002")])
+    assert reading.open_task(desk, ann, task) == before
     project.close()
 
 

@@ -97,13 +97,12 @@ class _ReaderPages:
         return wire.task_message(self.desk, opened, {"names": names, "others": others, "next": following})
 
     def save(self, request: Request, user: User, body: bytes) -> Any:
-        """Store the reader's edits; answer with their ids, the newest edit's number and edits made elsewhere."""
+        """Store the reader's edits; answer with their ids, the newest edit's number, and marks if changed elsewhere."""
         message = wire.decode(body, wire.EditsMessage)
         saved = reading.save_edits(
             self.desk, user, number_of(request), message.edits, head=message.head, seconds=message.seconds
         )
-        others = [msgspec.to_builtins(edit) for edit in saved.others]
-        return {"acknowledged": saved.acknowledged, "head": saved.head, "others": others}
+        return {"acknowledged": saved.acknowledged, "head": saved.head, "marks": msgspec.to_builtins(saved.marks)}
 
     def finish(self, request: Request, user: User, body: bytes) -> Any:
         """Mark a task as done, and answer with the number of the next, and of the one after it."""

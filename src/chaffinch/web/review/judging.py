@@ -32,6 +32,7 @@ from chaffinch.web.review.store.work import (
     add_decisions,
     assign_tasks,
     find_adjudication,
+    find_assignment,
     list_assignments,
     load_decisions,
     outcomes,
@@ -212,7 +213,8 @@ def settle_difference(desk: Desk, user: User, number: int, settlement: Settlemen
     edit = Edit(settlement.id, added=settlement.marks)
     check_edit(edit, length=len(case.note.document.text), labels=project_labels(desk, case.note))
     with desk.project.database.change(user.name) as change:
-        add_decisions(change, case.assignment, [settlement])
+        assignment = find_assignment(change.connection, case.assignment.id)  # another window may just have closed it
+        add_decisions(change, assignment, [settlement])
     settled = case.settled | {settlement.difference: settlement}
     return len(keys - settled.keys())
 

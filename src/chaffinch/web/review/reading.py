@@ -83,11 +83,14 @@ class PatientView:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What the browser learns: which edits are on the disk, and edits of another window since the place it knows."""
+    """What the browser learns: which edits are on the disk, and all marks if another window changed them.
+
+    Edits of two windows may displace one another's marks, and then their order counts: the stored marks tell the end.
+    """
 
     acknowledged: tuple[str, ...]
     head: int
-    others: tuple[Edit, ...] = field(repr=False)
+    marks: tuple[Mark, ...] | None = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +186,7 @@ def read_other(desk: Desk, user: User, number: int, other: int) -> str:
 def save_edits(
     desk: Desk, user: User, number: int, edits: Sequence[Edit], *, head: int = 0, seconds: float = 0.0
 ) -> Saved:
-    """Store a reader's edits, each id once; return ids, newest edit's number, others' edits; DataError if unfit."""
+    """Store a reader's edits, each id once; return ids, newest number, marks changed elsewhere; DataError if unfit."""
     database = desk.project.database
     with database.change(user.name) as change:
         assignment = _own_task(change.connection, user, number)
@@ -194,8 +197,9 @@ def save_edits(
         add_decisions(change, assignment, edits, seconds)
         stored = load_decisions(change.connection, database, number, Edit)
     ids = {edit.id for edit in edits}
-    others = tuple(edit for seq, edit in stored if seq > head and edit.id not in ids)
-    return Saved(tuple(edit.id for edit in edits), stored[-1][0] if stored else 0, others)
+    is_changed = any(seq > head and edit.id not in ids for seq, edit in stored)
+    marks = replay(desk.suggestions(assignment, note), (edit for _, edit in stored)) if is_changed else None
+    return Saved(tuple(edit.id for edit in edits), stored[-1][0] if stored else 0, marks)
 
 
 def project_labels(desk: Desk, note: StoredNote) -> frozenset[str]:
@@ -211,10 +215,12 @@ def finish_task(desk: Desk, user: User, number: int, *, seconds: float = 0.0) ->
         left = open_suggestions(marks)
         if left:
             raise DataError(f"{left} suggestions are neither accepted nor removed; look at them first")
-        add_time(change, assignment, seconds)
-        set_done(change, assignment, done=True, marks=len(marks))
-        differences = count_differences(desk, change.connection, assignment.note)
-        set_outcome(change, assignment.note, differences)
+        if assignment.done:  # the answer to an earlier message was lost
+            change.record("done again", f"task {number}", note=assignment.note)
+        else:
+            add_time(change, assignment, seconds)
+            set_done(change, assignment, done=True, marks=len(marks))
+            set_outcome(change, assignment.note, count_differences(desk, change.connection, assignment.note))
     return next_task(desk, user)
 
 

@@ -14,7 +14,8 @@ const WORDS = { first: "first reader", second: "second reader", neither: "neithe
 const CHOICES = { 1: "first", 2: "second", 0: "neither" };
 const settled = new Map(Object.entries(data.settled));
 let position = 0;
-let leaving = false; // for the next note: until it is there, keys are for nothing
+let leaving = false; // for another page: until it is there, keys are for nothing
+let asked = false; // to close this note; true until the answer is known
 
 for (const mark of document.querySelectorAll("mark.m")) mark.classList.add(`c-${(categories.get(mark.dataset.label) ?? "OTHER").toLowerCase()}`);
 
@@ -25,7 +26,6 @@ const outbox = new Outbox({
     return { acknowledged: [settlement.id], head: 0 };
   },
   onState: (state) => showState(document.getElementById("saved"), state),
-  onOthers: () => {},
   onLock: (code) => (code === "idle" ? lock() : location.assign("/login")),
 });
 const lock = watchIdle(() => outbox.resume());
@@ -59,6 +59,12 @@ function askReason() {
   return ask(dialog, (finish) => showRows(dialog, document.getElementById("reasons"), rows, ({ words }) => finish(words)));
 }
 
+// Why nothing can be settled; nothing if it can.
+function closed() {
+  if (data.done) return "This note is settled.";
+  return asked ? "The station did not answer whether this note is settled; press Enter again." : "";
+}
+
 async function settle(choice, marks = []) {
   const row = rows[position];
   const reason = await askReason();
@@ -78,37 +84,57 @@ async function settleOther() {
   if (label) await settle("other", [[Number(start), Number(end), label, true, 1, "adjudicator"]]);
 }
 
-async function close() {
-  if (data.done) return location.assign("/");
-  const open = rows.findIndex((row) => !settled.has(row.dataset.key));
-  if (open >= 0) {
-    position = open;
-    go(0);
-    return say("This difference is open.");
-  }
+// Go elsewhere when everything is stored; until then keys are for nothing.
+async function leave(go) {
   leaving = true;
   try {
     await outbox.empty();
-    const { next } = await post(`/review/cases/${data.number}/close`, {});
-    return location.assign(next ? `/cases/${next}` : "/");
+    return await go();
   } catch (error) {
     leaving = false;
     return error.code === "idle" ? lock() : say(error.message);
   }
 }
 
+// Close the note. Without an answer it may be closed or not: nothing is settled until the answer is known.
+async function finish() {
+  asked = true;
+  try {
+    Object.assign(data, await post(`/review/cases/${data.number}/close`, {}), { done: true });
+  } catch (error) {
+    asked = !error.status;
+    throw error;
+  }
+}
+
+async function close() {
+  if (data.done) return leave(() => location.assign("/"));
+  const open = rows.findIndex((row) => !settled.has(row.dataset.key));
+  if (open >= 0) {
+    position = open;
+    go(0);
+    return say("This difference is open.");
+  }
+  return leave(async () => {
+    await finish();
+    location.assign(data.next ? `/cases/${data.next}` : "/");
+  });
+}
+
 document.addEventListener("keydown", (event) => {
-  if (leaving || isTaken(event) || event.ctrlKey || event.metaKey || event.altKey) return;
-  const actions = { n: () => go(1), p: () => go(-1), 3: settleOther, Enter: close, q: () => location.assign("/") };
-  const action = event.key in CHOICES ? () => settle(CHOICES[event.key]) : actions[event.key];
+  if (isTaken(event) || event.ctrlKey || event.metaKey || event.altKey) return;
+  const moves = { n: () => go(1), p: () => go(-1), Enter: close, q: () => leave(() => location.assign("/")) };
+  const verdict = event.key in CHOICES ? () => settle(CHOICES[event.key]) : event.key === "3" ? settleOther : null;
+  const action = moves[event.key] ?? (verdict && closed() ? () => say(closed()) : verdict);
   if (!action) return;
   event.preventDefault();
-  if (event.key === "Enter" && event.repeat) return;
-  if (data.done && event.key !== "Enter") say("This note is settled.");
-  else action();
+  if (leaving) say("The next page is on its way; this key did nothing.");
+  else if (event.key !== "Enter" || !event.repeat) action();
 });
 
 releaseFocus();
 addEventListener("beforeunload", (event) => outbox.waiting.length && event.preventDefault());
+addEventListener("online", () => outbox.flush());
+addEventListener("pageshow", (event) => event.persisted && location.reload()); // kept by the browser: out of date
 go(Math.max(0, rows.findIndex((row) => !settled.has(row.dataset.key))));
 document.body.dataset.ready = "case";

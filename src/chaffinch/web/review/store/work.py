@@ -110,8 +110,6 @@ def take_adjudication(change: Change, note: int, user: User) -> Assignment:
 
 def add_decisions(change: Change, assignment: Assignment, decisions: Sequence[D], seconds: float = 0.0) -> int:
     """Store decisions not stored yet, audited by hash, and add the time; return how many; DataError if done."""
-    if assignment.done:
-        raise DataError("the task is done; reopen it before you change it")
     ids = [decision.id for decision in decisions]
     known = set(
         change.connection.scalars(
@@ -121,6 +119,8 @@ def add_decisions(change: Change, assignment: Assignment, decisions: Sequence[D]
         )
     )
     fresh = {decision.id: decision for decision in decisions if decision.id not in known}
+    if assignment.done and fresh:
+        raise DataError("the task is done; reopen it before you change it")
     last = change.connection.scalar(select(func.max(schema.decisions.c.seq))) or 0
     rows = [
         {

@@ -28,7 +28,7 @@ export function bindKeys(station) {
     x: () => station.remove(), X: () => station.removeIdentical(), t: () => station.chooseLabel(), m: () => station.chooseLabel(),
     A: () => station.everywhere(), u: () => station.undo(), U: () => station.redo(), o: () => station.changeView(),
     w: () => station.side.why(station), g: () => station.open("guideline"), "?": () => station.open("help"),
-    r: () => station.reopen(), q: () => location.assign("/"), Enter: () => station.done(),
+    r: () => station.reopen(), q: () => station.backToQueue(), Enter: () => station.done(),
     "[": resize("start", 1), "]": resize("end", 1), "{": resize("start", -1), "}": resize("end", -1),
     ArrowRight: sideways(1), ArrowLeft: sideways(-1), ArrowDown: lines(1), ArrowUp: lines(-1),
     Escape: () => {
@@ -52,7 +52,10 @@ export function bindKeys(station) {
     const action = label ? () => station.setLabel(label.name) : actions[key];
     if (!action) return;
     event.preventDefault();
-    if (station.leaving) station.say("The next note is on its way; this key did nothing.");
+    if (station.leaving) {
+      const reason = station.outbox.waiting.length ? "What you did is being saved" : "The next page is on its way";
+      station.say(`${reason}; this key did nothing.`);
+    }
     else if (key !== "Enter" || !event.repeat) action(event);
   });
   releaseFocus();

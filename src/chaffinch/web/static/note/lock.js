@@ -23,11 +23,10 @@ export function watchIdle(onUnlock) {
     try {
       await unlock(new FormData(form).get("password"));
     } catch (error) {
-      if (error.status === 403 || error.status === 429) {
-        message.textContent = error.message;
-        message.hidden = false;
-      } else location.assign("/login");
-      return;
+      if (error.code === "no_session") return location.assign("/login");
+      message.textContent = error.message;
+      message.hidden = false;
+      return undefined;
     } finally {
       form.reset();
     }
@@ -35,7 +34,7 @@ export function watchIdle(onUnlock) {
     last = Date.now();
     document.body.classList.remove("locked");
     dialog.close();
-    onUnlock();
+    return onUnlock();
   });
   return lock;
 }

@@ -18,7 +18,7 @@ class Station {
   constructor() {
     this.paper = new Paper(document.getElementById("text"));
     this.side = new Side();
-    this.leaving = false; // for the next note: until it is there, keys are for nothing
+    this.leaving = false; // for another page: until it is there, keys are for nothing
     this.fetches = 0;
     this.previews = 0;
     this.lastKey = performance.now();
@@ -27,7 +27,9 @@ class Station {
     this.show(JSON.parse(document.getElementById("task").textContent));
     bindKeys(this);
     addEventListener("beforeunload", (event) => this.outbox.waiting.length && event.preventDefault());
+    addEventListener("online", () => this.outbox.flush());
     addEventListener("popstate", () => location.reload());
+    addEventListener("pageshow", (event) => event.persisted && location.reload()); // kept by the browser: out of date
     performance.mark("ready");
     document.body.dataset.ready = String(this.task.task);
   }
@@ -48,11 +50,11 @@ class Station {
       name: `edits-${task.task}`,
       send: (edits, head) => this.#sendSeconds(`/review/tasks/${task.task}/edits`, { edits, head }),
       onState: (state) => showState(document.getElementById("saved"), state),
-      onOthers: (edits) => this.#takeOthers(edits),
+      onMarks: (marks) => this.#takeMarks(marks),
       onLock: (code) => (code === "idle" ? this.lock() : location.assign("/login")),
     });
     this.outbox.head = task.head;
-    for (const edit of this.outbox.waiting) this.marks.apply(this.units.editFromServer(edit)); // of before a reload
+    this.#applyWaiting(); // of before a reload
     if (this.outbox.waiting.length) this.paper.redrawAll();
     this.outbox.flush();
     document.getElementById("number").textContent = task.number;
@@ -75,14 +77,15 @@ class Station {
     return { starts, ends };
   }
 
+  // Make the next note ready, as it is when all edits of this one are stored.
   #prefetch() {
-    const { next } = this.task;
+    const { outbox, task: { next } } = this;
     const turn = (this.fetches += 1);
     this.prefetched = null;
     clearTimeout(this.fetching);
     if (!next) return;
     const keep = (task) => turn === this.fetches && (this.prefetched = task); // an earlier answer may be out of date
-    this.fetching = setTimeout(() => get(`/review/tasks/${next}`).then(keep, () => {}), PAUSE);
+    this.fetching = setTimeout(() => outbox.empty().then(() => get(`/review/tasks/${next}`)).then(keep, () => {}), PAUSE);
   }
 
   // Send a message with the time of reading since the last one; what does not arrive counts with the next.
@@ -103,11 +106,25 @@ class Station {
     this.lastKey = now;
   }
 
-  #takeOthers(edits) {
-    for (const edit of edits) this.marks.apply(this.units.editFromServer(edit));
+  #applyWaiting() {
+    for (const edit of this.outbox.waiting) this.marks.apply(this.units.editFromServer(edit));
+  }
+
+  // Show the stored marks, which another window changed, and over them what is not stored yet.
+  #takeMarks(marks) {
+    this.marks.replace(marks.map((mark) => this.units.markFromServer(mark)));
+    this.#applyWaiting();
     this.paper.redrawAll();
     this.point();
     this.say("Another window changed this note; its marks are shown.");
+  }
+
+  // Why the note cannot be changed; nothing if it can.
+  get closed() {
+    const { locked, done, asked } = this.task;
+    if (locked) return "This note is closed.";
+    if (done) return "This note is done; press r to open it again.";
+    return asked ? "The station did not answer whether this note is done; press Enter again." : "";
   }
 
   // What the cursor is on: a mark, or the selected or pointed-at words.
@@ -157,13 +174,9 @@ class Station {
 
   // Make an edit, draw it, and save it in the background.
   edit(kind, removed, added, { move = null } = {}) {
-    if (this.task.done) {
-      this.say(this.task.locked ? "This note is closed." : "This note is done; press r to open it again.");
-      return;
-    }
+    if (this.closed) return this.say(this.closed);
     this.#commit(this.marks.edit(kind, removed, added));
-    if (move !== null) this.goTo(move);
-    else this.point();
+    return move === null ? this.point() : this.goTo(move);
   }
 
   #commit(edit) {
@@ -171,6 +184,7 @@ class Station {
     for (const mark of [...edit.removed, ...edit.added]) this.paper.redraw(mark.start, mark.end);
     this.outbox.add(this.units.editToServer(edit));
     this.side.counts(this);
+    if (this.#isOfPatient(this.task.next)) this.#prefetch(); // the names beside it come from here, too
     if (this.mode !== "original") {
       clearTimeout(this.previewing);
       this.previewing = setTimeout(() => this.mode !== "original" && this.#showReleased(), PAUSE);
@@ -178,14 +192,18 @@ class Station {
     return true;
   }
 
+  #isOfPatient(number) {
+    return this.task.others.some(({ task }) => task && task === number);
+  }
+
   undo() {
-    const edit = this.task.done ? null : this.marks.undo();
-    this.#stepBack(edit, "Nothing to undo.");
+    if (this.closed) return this.say(this.closed);
+    return this.#stepBack(this.marks.undo(), "Nothing to undo.");
   }
 
   redo() {
-    const edit = this.task.done ? null : this.marks.redo();
-    this.#stepBack(edit, "Nothing to redo.");
+    if (this.closed) return this.say(this.closed);
+    return this.#stepBack(this.marks.redo(), "Nothing to redo.");
   }
 
   #stepBack(edit, otherwise) {
@@ -217,26 +235,28 @@ class Station {
 
   removeIdentical() {
     const mark = this.mark;
-    if (!mark) return this.say("No span here.");
+    if (this.closed || !mark) return this.say(this.closed || "No span here.");
     const words = this.text.slice(mark.start, mark.end);
     const marks = this.marks.list.filter((one) => one.label === mark.label && this.text.slice(one.start, one.end) === words);
     const row = { key: "1", words: `${marks.length} in this note`, do: () => this.edit("remove", marks, []) };
     return this.ask("Remove in this note", [row]);
   }
 
-  setLabel(label) {
-    const mark = this.mark;
-    const [start, end] = this.stretch;
-    if (end <= start) return;
+  // Give a stretch a type: a mark that it touches is replaced.
+  setLabel(label, [start, end] = this.stretch) {
+    if (end <= start) return this.say("No word here.");
     this.lastLabel = label;
     const added = { start, end, label, confirmed: true, score: 1, source: "reader" };
-    this.edit(mark ? "type" : "mark", mark ? [mark] : [], [added], { move: start });
+    const isMarked = this.marks.touching(start, end).some((mark) => mark.start === start && mark.end === end);
+    return this.edit(isMarked ? "type" : "mark", [], [added], { move: start });
   }
 
+  // The type is for what was asked, whatever another window marks meanwhile.
   async chooseLabel() {
     const [start, end] = this.stretch;
+    if (this.closed) return this.say(this.closed);
     const label = await chooseLabel(this.task.labels, `Type of “${this.text.slice(start, Math.min(end, start + 40))}”`);
-    if (label) this.setLabel(label);
+    return label && this.setLabel(label, [start, end]);
   }
 
   // Move an edge of the span by a word or a character: outwards with a positive step.
@@ -254,21 +274,25 @@ class Station {
   async everywhere() {
     const { task, outbox } = this;
     const [start, end] = this.stretch;
+    if (this.closed || end <= start) return this.say(this.closed || "No word here.");
     const label = this.mark?.label ?? this.lastLabel;
     const words = this.text.slice(start, end);
-    const here = findIdentical(this.text, words, this.marks);
     const own = this.mark ? [] : [[start, end]];
-    const places = [...own, ...here.filter(([a]) => a !== own[0]?.[0])];
-    const added = places.map(([a, b]) => ({ start: a, end: b, label, confirmed: true, score: 1, source: "reader" }));
-    const stretch = { start: this.units.toPoint(start), end: this.units.toPoint(end) };
-    const inNote = () => added.length && this.edit("apply", [], added, { move: start });
+    const isElsewhere = ([a, b]) => own.every(([from, to]) => b <= from || a >= to);
+    const places = () => [...own, ...findIdentical(this.text, words, this.marks).filter(isElsewhere)];
+    const markAt = ([a, b]) => ({ start: a, end: b, label, confirmed: true, score: 1, source: "reader" });
+    const inNote = () => {
+      const added = places().map(markAt); // another window may have marked some of them meanwhile
+      if (added.length) this.edit("apply", [], added, { move: start });
+      return added.length;
+    };
     const beyond = (scope) => () => {
-      inNote();
-      const mark = this.units.markToServer({ start, end, label, confirmed: true, score: 1, source: "reader" });
-      this.applied = this.#applyBeyond(task, outbox, { id: newId(), mark, scope }, added.length);
+      const here = inNote();
+      const message = { id: newId(), mark: this.units.markToServer(markAt([start, end])), scope };
+      this.applied = Promise.all([this.applied, this.#applyBeyond(task, outbox, message, here)]);
     };
     const rows = [
-      { key: "1", words: `${added.length} more in this note`, do: inNote },
+      { key: "1", words: `${places().length} more in this note`, do: inNote },
       { key: "2", words: "and of this patient: counting …", ready: false, do: beyond("patient") },
       { key: "3", words: "and all your notes: counting …", ready: false, do: beyond("project") },
     ];
@@ -276,13 +300,14 @@ class Station {
     const rest = (count) => `${count.places} in ${count.notes} other notes${count.done ? ` (${count.done} in notes you closed stay as they are)` : ""}`;
     try {
       await outbox.empty();
+      const stretch = { start: this.units.toPoint(start), end: this.units.toPoint(end) };
       const counts = await post(`/review/tasks/${task.task}/identical`, stretch);
       Object.assign(rows[1], { words: `and of this patient: ${rest(counts.patient)}`, ready: true });
       Object.assign(rows[2], { words: `and all your notes: ${rest(counts.project)}`, ready: true });
     } catch (error) {
       for (const row of rows.slice(1)) row.words = `other notes cannot be counted: ${error.message}`;
     }
-    show();
+    return show();
   }
 
   async #applyBeyond(task, outbox, message, here) {
@@ -352,16 +377,39 @@ class Station {
       this.goTo(open[0].start);
       return this.say(`${open.length} suggestions are open; accept or remove them.`);
     }
+    return this.#leave(async () => {
+      if (!task.done) await this.#finish(task);
+      await this.next(task.next, task.after);
+    });
+  }
+
+  // Go elsewhere when everything is stored; until then keys are for nothing.
+  async #leave(go) {
     this.leaving = true;
     delete document.body.dataset.ready;
     try {
       await this.applied;
       await this.outbox.empty();
-      const { next, after } = task.done ? task : await this.#sendSeconds(`/review/tasks/${task.task}/done`, {});
-      return await this.next(next, after);
+      return await go();
     } catch (error) {
       this.#arrive();
       return error.code === "idle" ? this.lock() : this.say(error.message);
+    }
+  }
+
+  backToQueue() {
+    return this.#leave(() => location.assign("/"));
+  }
+
+  // Close the note. Without an answer it may be closed or not: it is not changed until the answer is known.
+  async #finish(task) {
+    task.asked = true;
+    try {
+      Object.assign(task, await this.#sendSeconds(`/review/tasks/${task.task}/done`, {}), { done: true });
+      this.side.counts(this);
+    } catch (error) {
+      task.asked = !error.status;
+      throw error;
     }
   }
 
@@ -369,7 +417,10 @@ class Station {
     if (!number) return location.assign("/");
     performance.mark("next");
     const ready = this.prefetched?.task === number ? this.prefetched : await get(`/review/tasks/${number}`);
-    if (after !== undefined) ready.next = after; // what was made ready earlier does not know that this note is done
+    if (after !== undefined) { // what was made ready earlier does not know that this note is done
+      ready.next = after;
+      for (const other of ready.others) if (other.task === this.task.task) other.done = true;
+    }
     scrollTo({ top: 0, behavior: "instant" });
     history.pushState(null, "", `/notes/${number}`);
     this.show(ready);
@@ -384,15 +435,17 @@ class Station {
 
   async reopen() {
     const { task } = this;
-    if (!task.done || task.locked) return this.say(task.locked ? "This note is closed." : "This note is open.");
+    if (!this.closed || task.locked) return this.say(this.closed || "This note is open.");
     try {
       await post(`/review/tasks/${task.task}/reopen`, {});
     } catch (error) {
       return this.say(error.message);
     }
-    task.done = false;
+    Object.assign(task, { done: false, asked: false });
     if (this.task !== task) return undefined;
+    this.outbox.resume(); // the station refused edits of a note that was done
     this.side.show(task);
+    this.side.counts(this);
     return this.say("Open again.");
   }
 

@@ -20,9 +20,14 @@ export function lowerBound(length, value, at) {
 
 export class Marks {
   constructor(list) {
-    this.list = [...list].sort((a, b) => a.start - b.start);
+    this.replace(list);
     this.undone = [];
     this.done = [];
+  }
+
+  // Take other marks for these; edits can still be undone.
+  replace(list) {
+    this.list = [...list].sort((a, b) => a.start - b.start);
   }
 
   // The index of the first mark that ends after a place.
@@ -45,7 +50,7 @@ export class Marks {
     return this.list.filter((mark) => !mark.confirmed);
   }
 
-  // Apply an edit of this or another window.
+  // Apply an edit, which may displace marks.
   apply(edit) {
     const gone = new Set(edit.removed.map((mark) => `${mark.start} ${mark.end} ${mark.label}`));
     if (gone.size) this.list = this.list.filter((mark) => !gone.has(`${mark.start} ${mark.end} ${mark.label}`));

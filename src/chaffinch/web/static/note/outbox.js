@@ -7,15 +7,14 @@ const MOST = 200; // edits in one message
 const LOCKED = "locked"; // stopped until the password is given
 
 export class Outbox {
-  constructor({ name, send, onState, onOthers, onLock }) {
-    Object.assign(this, { name, send, onState, onOthers, onLock });
+  constructor({ name, send, onState, onLock, onMarks = () => {} }) {
+    Object.assign(this, { name, send, onState, onLock, onMarks });
     this.waiting = JSON.parse(sessionStorage.getItem(name) ?? "[]");
     this.head = 0;
     this.sending = null;
     this.wait = FIRST_WAIT;
     this.stopped = "";
     this.settled = [];
-    addEventListener("online", () => this.flush());
   }
 
   add(edit) {
@@ -52,7 +51,7 @@ export class Outbox {
     this.sending = null;
     this.head = answer.head;
     this.#keep();
-    if (answer.others?.length) this.onOthers(answer.others);
+    if (answer.marks) this.onMarks(answer.marks);
     this.#tell();
     if (this.waiting.length) this.flush();
     else this.settled.splice(0).forEach(({ resolve }) => resolve());

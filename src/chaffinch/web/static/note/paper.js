@@ -138,7 +138,7 @@ export class Paper {
   reveal(range) {
     const box = range.getBoundingClientRect();
     const top = 70;
-    const bottom = innerHeight - 60;
+    const bottom = innerHeight - 20 - document.getElementById("live").offsetHeight; // which lies over the note
     if (box.top < top || box.bottom > bottom) scrollBy({ top: box.top - innerHeight / 3, behavior: "instant" });
   }
 

@@ -13,18 +13,30 @@ async function answerOf(response) {
   throw new Refused(response.status, body.code ?? "", body.error ?? `status ${response.status}`);
 }
 
-export async function post(path, content) {
-  const headers = { "content-type": "application/json", "x-chaffinch-csrf": document.body.dataset.csrf };
-  const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(content), redirect: "error" });
+// A redirect leads to the login: the session has ended. Without a connection there is no answer at all.
+async function send(path, options) {
+  let response;
+  try {
+    response = await fetch(path, { ...options, redirect: "manual" });
+  } catch {
+    throw new Refused(0, "offline", "no connection to the station; try again");
+  }
+  if (response.type === "opaqueredirect") throw new Refused(401, "no_session", "log in first");
   return answerOf(response);
 }
 
-export async function get(path) {
-  return answerOf(await fetch(path, { redirect: "error" }));
+function change(path, body, headers = {}) {
+  return send(path, { method: "POST", headers: { ...headers, "x-chaffinch-csrf": document.body.dataset.csrf }, body });
 }
 
-export async function unlock(password) {
-  const headers = { "x-chaffinch-csrf": document.body.dataset.csrf };
-  const response = await fetch("/unlock", { method: "POST", headers, body: new URLSearchParams({ password }), redirect: "error" });
-  return answerOf(response);
+export function post(path, content) {
+  return change(path, JSON.stringify(content), { "content-type": "application/json" });
+}
+
+export function get(path) {
+  return send(path, {});
+}
+
+export function unlock(password) {
+  return change("/unlock", new URLSearchParams({ password }));
 }
