@@ -122,6 +122,14 @@ def test_known_tuples(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert sheet.read_text().splitlines()[0].startswith("document\tsentence\tlabelled")
 
 
+def test_an_output_whose_name_tells_no_format_takes_that_of_the_input(folder: Path, tmp_path: Path) -> None:
+    source, out = tmp_path / "in.dat", tmp_path / "out.dat"
+    source.write_bytes(b"\n" + (folder / "docs.jsonl").read_bytes())
+    model = str(folder / "m.cfm")
+    assert main(["relate", "extract", model, str(source), "-o", str(out), "--from", "jsonl", "--quiet"]) == 0
+    assert len(list(read(out, format="jsonl"))) == len(list(read(folder / "docs.jsonl")))
+
+
 @pytest.mark.parametrize(
     ("told", "code", "message"),
     [

@@ -173,7 +173,7 @@ def flags(seen: Observed, pack: Pack) -> Ints:
 
 @cache
 def _fold_keys(words: frozenset[str]) -> Keys:
-    """Return the keys of words in lower case, digits as 0, in no certain order."""
+    """Return the keys of all tokens of the words ("year-old" has three), in lower case, digits as 0, in no order."""
     return observe.observe([Document.make("\n".join(sorted(words)))]).folded[1:]
 
 

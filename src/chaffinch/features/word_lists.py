@@ -72,7 +72,7 @@ def word_profile(word: str, pack: Pack) -> str:
 
 
 def _lists(word: str, pack: Pack) -> list[str]:
-    """Return "common" if the folded word is, and "NAME-hi" of lists with a high rate; without, "listed" or "new"."""
+    """Return a folded word's lists: "common", "NAME-hi" of each high rate, else "listed"; "new" if it is in none."""
     rates = {name: pack.lexica[name].get(word, "") for name in LEXICA}
     high = [f"{name}-hi" for name, rate in rates.items() if rate == "hi"]
     common = ["common"] if word in pack.common else []

@@ -43,9 +43,7 @@ class _OrRun(DeferredGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse arguments; `run` is put before those that name no command; ConfigError for a misspelt command."""
-        if not args:
-            args = ["--help"]
-        elif args[0] not in self.commands and args[0] not in ("-h", "--help"):
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
             near = None if args[0].startswith("-") or Path(args[0]).exists() else nearest(args[0], self.commands)
             if near is not None:
                 raise ConfigError(f"deid has no command {args[0]!r}, and there is no such file; did you mean {near!r}?")
@@ -61,5 +59,5 @@ class _OrRun(DeferredGroup):
 
 
 deid_app = defer_app(_ABOUT, _OrRun)
-secret_app = defer_app("The secret of surrogates and date shifts.", _SecretGroup, no_args_is_help=True)
+secret_app = defer_app("The secret of surrogates and date shifts.", _SecretGroup)
 deid_app.add_typer(secret_app, name="secret", short_help="Make and rotate secrets.")

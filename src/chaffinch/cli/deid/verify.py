@@ -31,6 +31,9 @@ def verify_command(
     differs. Of a review project: the audit trail, every decision by its hash there, and every note.
     """
     if (release / "project.toml").is_file():
+        from chaffinch.cli.project import check_extra
+
+        check_extra()
         from chaffinch.cli.project.verbs import verify_project
 
         verify_project(release, key_file, json=json, quiet=quiet)

@@ -27,6 +27,10 @@ class DeferredGroup(TyperGroup):
 
     deferred: ClassVar[Mapping[str, DeferredCommand]] = {}
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse arguments; without any, as if --help was given."""
+        return super().parse_args(ctx, args or ["--help"])
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Put the command that the arguments name in the place of its placeholder, and return it."""
         if args and args[0] in self.deferred:
@@ -34,9 +38,9 @@ class DeferredGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-def defer_app(about: str, group: type[DeferredGroup], **settings: Any) -> typer.Typer:
+def defer_app(about: str, group: type[DeferredGroup]) -> typer.Typer:
     """Return an app that lists the deferred commands of a group, and imports the one that is called."""
-    app = typer.Typer(help=about, cls=group, rich_markup_mode=None, **settings)
+    app = typer.Typer(help=about, cls=group, rich_markup_mode=None)
     for name, command in group.deferred.items():
         app.command(name, short_help=command.help)(do_nothing)
     return app

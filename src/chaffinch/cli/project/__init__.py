@@ -2,42 +2,46 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any, ClassVar
 
-import typer
-
+from chaffinch.cli.frame.deferred import DeferredCommand, DeferredGroup, defer_app
 from chaffinch.errors import MissingExtraError
 
-try:
-    import argon2  # noqa: F401
-    import sqlalchemy  # noqa: F401
-    import starlette  # noqa: F401
-except ImportError as error:
-    raise MissingExtraError(error.name or "sqlalchemy", "web") from None
 
-from chaffinch.cli.project import verbs
-
-project_app = typer.Typer(help="Review projects: notes read by two people, differences settled.", rich_markup_mode=None)
+def check_extra() -> None:
+    """Raise MissingExtraError unless the packages of review projects are installed."""
+    for package in ("argon2", "sqlalchemy", "starlette"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "web")
 
 
-@project_app.callback(invoke_without_command=True)
-def _root(context: typer.Context) -> None:
-    """Print the help of `project` if no command is given."""
-    if context.invoked_subcommand is None:
-        sys.stdout.write(context.get_help() + "\n")
+def _verb(name: str, about: str) -> DeferredCommand:
+    """Return the deferred verb NAME_command, with `about` as its help."""
+    return DeferredCommand(f"{__name__}.verbs", f"{name}_command", about)
 
 
-project_app.command("new", short_help="Make a project.")(verbs.new_command)
-project_app.command("user", short_help="Add a user, or set a password.")(verbs.user_command)
-project_app.command("import", short_help="Add notes, with suggestions of a detector, a layer or a run.")(
-    verbs.import_command
-)
-project_app.command("status", short_help="Show how far the review is, and assign notes.")(verbs.status_command)
-project_app.command("release", short_help="Release the corrected notes.")(verbs.release_command)
-project_app.command("export", short_help="Write the closed notes with their marks, in any format.")(
-    verbs.export_command
-)
-project_app.command("audit", short_help="Write the audit trail as JSON lines.")(verbs.audit_command)
-project_app.command("backup", short_help="Write the whole project, sealed, to one file.")(verbs.backup_command)
-project_app.command("restore", short_help="Make a project from a backup.")(verbs.restore_command)
-project_app.command("purge", short_help="Remove a project for good.")(verbs.purge_command)
+class _ProjectGroup(DeferredGroup):
+    """The verbs of `project`."""
+
+    deferred: ClassVar[Mapping[str, DeferredCommand]] = {
+        "new": _verb("new", "Make a project."),
+        "user": _verb("user", "Add a user, or set a password."),
+        "import": _verb("import", "Add notes, with suggestions of a detector, a layer or a run."),
+        "status": _verb("status", "Show how far the review is, and assign notes."),
+        "release": _verb("release", "Release the corrected notes."),
+        "export": _verb("export", "Write the closed notes with their marks, in any format."),
+        "audit": _verb("audit", "Write the audit trail as JSON lines."),
+        "backup": _verb("backup", "Write the whole project, sealed, to one file."),
+        "restore": _verb("restore", "Make a project from a backup."),
+        "purge": _verb("purge", "Remove a project for good."),
+    }
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Import the verb that the arguments name, and return it; MissingExtraError without its packages."""
+        check_extra()
+        return super().resolve_command(ctx, args)
+
+
+project_app = defer_app("Review projects: notes read by two people, differences settled.", _ProjectGroup)

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from chaffinch.cli import frame
+from chaffinch.cli.project import check_extra
 from chaffinch.deid.keys import Secret
 from chaffinch.errors import ConfigError, MissingExtraError
 from chaffinch.jobs.pool.worker import turn_off_core_dumps
@@ -140,6 +141,7 @@ def serve_station(options: ServeOptions) -> None:
         raise ConfigError(f"--workers {options.workers} has no effect with a review station, which is one process")
     if (options.proxy_header is None) != (options.proxy_secret_file is None):
         raise ConfigError("--proxy-header needs --proxy-secret-file, and the other way round; give both")
+    check_extra()
     from chaffinch.web.review.station import open_station
 
     proxy = None

@@ -46,17 +46,17 @@ def project_command(run: Callable[..., ProjectResult]) -> Callable[..., None]:
 
     A parameter `project` of `run` is given as PROJECT and --key-file; it is opened for the call, and closed after it.
     """
-    own = dict(inspect.signature(run, eval_str=True).parameters)
-    opens = own.pop("project", None) is not None
+    asked = dict(inspect.signature(run, eval_str=True).parameters)
+    opens = asked.pop("project", None) is not None
     given = _opened if opens else _printed
     shared = inspect.signature(given, eval_str=True).parameters
-    rest = {name: one for name, one in shared.items() if name not in own}
+    rest = {name: one for name, one in shared.items() if name not in asked}
     folder = {"folder": rest.pop("folder")} if opens else {}
 
     def command(**values: Any) -> None:
         """Run the verb with the values of the command line, and print what it returns."""
         as_json, quiet = values.pop("json"), values["quiet"]
-        values = {name: value for name, value in values.items() if name in own or name in ("folder", "key_file")}
+        values = {name: value for name, value in values.items() if name in asked or name in ("folder", "key_file")}
         if opens:
             with _open(values.pop("folder"), values.pop("key_file")) as project:
                 result = run(project, **values)
@@ -64,7 +64,7 @@ def project_command(run: Callable[..., ProjectResult]) -> Callable[..., None]:
             result = run(**values)
         _emit(result, as_json=as_json, quiet=quiet)
 
-    order = [*folder.values(), *own.values(), *rest.values()]
+    order = [*folder.values(), *asked.values(), *rest.values()]
     parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in order]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in parameters}

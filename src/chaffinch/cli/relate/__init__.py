@@ -147,6 +147,7 @@ def extract_command(
     """
     if output.resolve() in (source.resolve(), model.resolve()):
         raise ConfigError("the output is an input; name another place with -o")
+    form = _choose_format(output, to, source, from_)  # before the work: a format that is not known ends it at once
     extractor = load(model) if precision is None else load(model).with_precision(precision)
     docs = _read(source, from_, max_chars, quiet)
     number_of_workers = frame.count_workers(workers)
@@ -154,7 +155,7 @@ def extract_command(
     found = list(
         extractor.annotate(docs) if number_of_workers == 1 else annotate_documents(docs, step, number_of_workers)
     )
-    losses = _write(found, output, to, source)
+    losses = _write(found, output, form)
     if explain is not None:
         _write_reasons(extractor, found, explain)
     number = sum(relation.label == extractor.schema.name for doc in found for relation in doc.relations)
@@ -219,9 +220,9 @@ def distant_command(
     Label every sentence that mentions all members of a known tuple as stating the relation. The audit file has
     candidates of both kinds, by document, sentence and offsets; the last column is for your judgement.
     """
-    schema = _schema(relation, role, symmetric)
+    schema, form = _schema(relation, role, symmetric), _choose_format(output, to, source, from_)
     docs = label_known(_read(source, from_, max_chars, quiet), _read_tuples(known), schema, layer=layer)
-    losses = _write(docs, output, to, source)
+    losses = _write(docs, output, form)
     if audit is not None:
         drawn = sample(docs, schema, audit_size, layer=layer, seed=seed)
         lines = ["document\tsentence\tlabelled\tspans\tstates the relation?"]
@@ -248,14 +249,18 @@ def _read(source: Path, form: str | None, max_chars: int, quiet: bool) -> Iterab
     return frame.progress(corpus, "documents", quiet=quiet)
 
 
-def _write(docs: Iterable[Document], output: Path, to: str | None, source: Path) -> Losses:
-    """Write documents in format `to`, else by the output's suffix, else in the input's format; return what was lost."""
+def _choose_format(output: Path, to: str | None, source: Path, from_: str | None) -> str:
+    """Return the name of the output's format: `to`, else by the suffix, else that of the input; or ConfigError."""
     try:
-        form = output_format(output, to).name
+        return output_format(output, to).name
     except ConfigError:
         if to is not None:
             raise
-        form = read(source).format
+        return from_ or read(source).format
+
+
+def _write(docs: Iterable[Document], output: Path, form: str) -> Losses:
+    """Write documents in a format; return what it could not keep."""
     with frame.name_unwritable(output):
         return write(docs, output, format=form)
 

@@ -79,7 +79,7 @@ class Parsed:
 
     @property
     def years(self) -> tuple[int, ...]:
-        """Return the years that the text states, each once, sorted; a decade states none."""
+        """Return the dates' years, each once, sorted: stated, or inferred from a range's end; none of decades."""
         with_years = (point for point in self.points if point.precision not in ("weekday", "relative", "decade"))
         return tuple(sorted({point.year for point in with_years if point.year is not None and point.year_known}))
 

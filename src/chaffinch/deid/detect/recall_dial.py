@@ -120,7 +120,7 @@ class Dial:
         return min(int(np.searchsorted(self.recalls, recall - 1e-12)), len(self.recalls) - 1)
 
     def count_hits(self, sample: DialSample) -> Floats:
-        """Return (1 + R,) how many identifiers of a sample are flagged, by the balanced setting and by every row."""
+        """Return (1 + R,) how many tokens of identifiers are flagged: by the balanced setting, then by each row."""
         gold = sample.gold
         tables = np.concatenate([np.array(self.balanced)[None], self.thresholds])
         flagged = sample.ruled[gold] | (sample.chances[gold] >= tables[:, sample.types[gold]])

@@ -28,6 +28,6 @@ class Number:
         check_choice(self.by, "by", NAMINGS)
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
-        """Return a tag with a number, such as [DOCTOR-2]; equal texts of a document have equal numbers."""
+        """Return a tag as [DOCTOR-2]: the text's rank, whatever its case, among the document's texts of that tag."""
         name = tag_name(seen, self.by)
         return f"[{name}-{memory.number(name, seen.plain)}]"

@@ -155,7 +155,7 @@ def run_each(layout: BatchLayout, source: ScaledInput, scaled: Scaled, messages:
 
 @helper()
 def _add_outer(layout: BatchLayout, messages: Messages, n: int, table: Floats) -> None:
-    """Add to the table (K, K) the outer product of forward at token n - 1 and weight at n, over their states."""
+    """Add forward at n - 1 times weight at n, over their states, to the table (K, K); transitions are left out."""
     weight = messages.weight[layout.at[n] : layout.at[n + 1]]
     columns = layout.pool[layout.first[n] : layout.first[n] + layout.width[n]]
     consecutive = columns.size > 0 and columns[columns.size - 1] - columns[0] + 1 == columns.size

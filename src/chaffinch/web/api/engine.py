@@ -157,7 +157,7 @@ def _load_model(path: str, settings: EngineSettings) -> Any:
 
 
 def files_by_name(given: Iterable[str]) -> dict[str, str]:
-    """Parse "NAME=FILE" or "FILE" (its stem is the name) into {name: file}; ConfigError if one is empty or twice.
+    """Parse "NAME=FILE" or "FILE" (named by its stem) into {name: file}; ConfigError for an empty part or a name twice.
 
     >>> files_by_name(["notes=models/a.cfm", "models/b.cfm", "genia"])
     {'notes': 'models/a.cfm', 'b': 'models/b.cfm', 'genia': 'genia'}
@@ -166,7 +166,7 @@ def files_by_name(given: Iterable[str]) -> dict[str, str]:
     for each in given:
         name, mark, file = each.partition("=")
         name, file = (name, file) if mark else (Path(each).stem, each)
-        if name in files or not name:
-            raise ConfigError(f"{each}: this name is given twice, or empty; name it otherwise: NAME=FILE")
+        if name in files or not name or not file:
+            raise ConfigError(f"{each}: name or file is empty, or the name is given twice; write NAME=FILE")
         files[name] = file
     return files

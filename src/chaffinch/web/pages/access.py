@@ -79,7 +79,7 @@ class Door:
     proxy: Proxy | None = None
 
     async def admit(self, connection: HTTPConnection, _settings: ServerSettings) -> None:
-        """Raise Problem 401 unless the request has a session that is not idle; else attach the session to its state."""
+        """Attach the request's session to its state, noting its use; Problem 401 if there is none or it is idle."""
         session = await run_in_threadpool(self.session, connection.headers, connection.cookies)
         if session is None:
             raise Problem(401, "no_session", "log in first")

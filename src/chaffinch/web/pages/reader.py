@@ -76,7 +76,7 @@ class _ReaderPages:
         )  # fmt: skip
 
     def other(self, request: Request, user: User) -> Response:
-        """Return the page of another note of a task's patient: its text alone."""
+        """Return the page of another note of a task's patient, its text alone; the audit trail records the reading."""
         task, number = number_of(request), int(request.path_params["other"])
         text = reading.read_other(self.desk, user, task, number)
         return page(

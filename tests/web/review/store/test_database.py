@@ -111,6 +111,12 @@ def test_a_note_changed_on_the_disk_is_not_shown(tmp_path: Path) -> None:
     project.close()
 
 
+@pytest.mark.parametrize("name", ["a?b.sqlite", "a b%20.sqlite", "ü#x.sqlite"])
+def test_a_file_is_the_one_of_its_name(tmp_path: Path, name: str) -> None:
+    Database.open(sqlite_url(tmp_path / name), Secret.new(), create=True).close()
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
 def test_an_older_database_is_upgraded_and_a_newer_one_refused(tmp_path: Path) -> None:
     """A database of version 1, as its own statements made it."""
     key = Secret.new()

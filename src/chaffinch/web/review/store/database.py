@@ -13,7 +13,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, func, insert, inspect, select, text, update
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    Table,
+    create_engine,
+    event,
+    func,
+    insert,
+    inspect,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -121,7 +134,7 @@ class Database:
 
 def sqlite_url(path: Path) -> str:
     """Return the URL of a SQLite file."""
-    return f"sqlite+pysqlite:///{path.resolve()}"
+    return URL.create("sqlite+pysqlite", database=str(path.resolve())).render_as_string(hide_password=False)
 
 
 def _engine(url: str) -> Engine:
