@@ -8,9 +8,11 @@ file it opens for writing, so that a temporary file cannot hide by being removed
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +43,7 @@ class Canary:
         places = {name: str(private / name.lower()) for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME", "CHAFFINCH_CACHE")}
         for place in places.values():
             Path(place).mkdir(exist_ok=True)
+        _copy_kernels(Path(places["CHAFFINCH_CACHE"]))
         written = private / "written"
         with written.open("wb") as record:
             fd = record.fileno()
@@ -77,3 +80,14 @@ class Canary:
         for output in outputs:
             beside = [path for path in output.parent.iterdir() if path.name.startswith(".chaffinch-")]
             assert not beside, f"left behind: {beside}"
+
+
+def _copy_kernels(cache: Path) -> None:
+    """Copies what this test run has compiled to a new cache, so that a command need not compile it again."""
+    warm = Path(os.environ["CHAFFINCH_CACHE"])
+    for path in warm.rglob("*.nb?"):  # indexes and code; other tests may be adding some at this moment
+        target = cache / path.relative_to(warm)
+        if not target.exists():
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with suppress(FileNotFoundError):
+                shutil.copy2(path, target)

@@ -61,7 +61,7 @@ def test_bad_rows_are_counted_by_reason(session: SparkSession, table: Path, secr
     assert manifest["documents"] == {"in": 15, "released": 11, "withheld": 4}
     assert sorted(manifest["withheld"].values()) == [1, 1, 2]
     rows = pq.read_table(table.with_name("out")).to_pylist()
-    assert (len(rows), len({row["text"] for row in rows if row["status"] == "released"})) == (15, 11)
+    assert (len(rows), sum(row["status"] == "released" for row in rows)) == (15, 11)
     assert names(table.parent) == ["notes", "out", "out.manifest.json"]
 
 
