@@ -29,7 +29,7 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.jobs import release as release_module
 from chaffinch.jobs.deid import plan
 from chaffinch.jobs.effects import check_effects
-from chaffinch.jobs.job import NotesInput, Patients, ReleaseJob, StateTarget, VaultTarget
+from chaffinch.jobs.job import NotesInput, Patients, ReleaseJob, SealedTargets, StateTarget, VaultTarget
 from chaffinch.jobs.release import dry_run, run_release
 from chaffinch.jobs.run import Interrupted
 from chaffinch.jobs.work import DetectorSpec
@@ -58,7 +58,9 @@ def write(folder: Path, notes: Notes) -> Path:
 def job(notes: Path, output: Path, state: Path | None, how: Release = SURROGATES, **more: Any) -> ReleaseJob:
     target = StateTarget() if state is None else StateTarget(state, more.pop("key", KEY))
     groups = Patients(more.pop("group_by", r"^(p\d+)-"))
-    return plan(NotesInput(notes), output, how, more.pop("find", FIND), patients=groups, state=target)
+    return plan(
+        NotesInput(notes), output, how, more.pop("find", FIND), patients=groups, sealed=SealedTargets(state=target)
+    )
 
 
 def release(notes: Path, output: Path, state: Path | None, how: Release = SURROGATES, **more: Any) -> dict[str, Any]:

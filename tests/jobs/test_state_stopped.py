@@ -17,7 +17,7 @@ from chaffinch.deid.release.patient import Release
 from chaffinch.deid.state import State
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.deid import plan
-from chaffinch.jobs.job import NotesInput, Patients, ReleaseJob, StateTarget
+from chaffinch.jobs.job import NotesInput, Patients, ReleaseJob, SealedTargets, StateTarget
 from chaffinch.jobs.release import run_release
 from tests.attacks.sizes import sized
 from tests.deid.releases import KEY, SECRET, detector, note
@@ -54,7 +54,8 @@ def cheap() -> None:
 
 def job(notes: Path, output: Path) -> ReleaseJob:
     target = StateTarget(output.with_name("state"), KEY)
-    return plan(NotesInput(notes), output, RELEASE, detector(), patients=Patients(r"^(p\d)-"), state=target)
+    patients = Patients(r"^(p\d)-")
+    return plan(NotesInput(notes), output, RELEASE, detector(), patients=patients, sealed=SealedTargets(state=target))
 
 
 def write(folder: Path, *numbers: int) -> Path:

@@ -19,16 +19,15 @@ from chaffinch.jobs.job import (
     AS_THE_NOTES_SAY,
     CALL,
     DEFAULT_SETTINGS,
-    NO_STATE,
-    NO_VAULT,
+    NO_SEALED,
     Groups,
     NotesInput,
     OptionNames,
     Patients,
     ReleaseJob,
     RunSettings,
+    SealedTargets,
     StateTarget,
-    VaultTarget,
 )
 from chaffinch.jobs.release import run_release
 from chaffinch.jobs.state import check_state, open_state
@@ -77,7 +76,7 @@ def run(
         release,
         finder,
         patients=patients,
-        state=settings.state,
+        sealed=SealedTargets(state=settings.state),
         detector_source=None if spec is None else spec.pin(finder),
     )
     return run_release(
@@ -92,8 +91,7 @@ def plan(
     detector: Detector,
     *,
     patients: Patients = AS_THE_NOTES_SAY,
-    vault: VaultTarget = NO_VAULT,
-    state: StateTarget = NO_STATE,
+    sealed: SealedTargets = NO_SEALED,
     option_names: OptionNames = CALL,
     detector_source: DetectorSource | None = None,
 ) -> ReleaseJob:
@@ -115,6 +113,7 @@ def plan(
     source = open_source(
         notes.path, form=notes.form, options=notes.reading, grouping=grouping, given=files, follow=notes.follow
     )
+    state = sealed.state
     earlier = open_state(state)
     known = None if earlier is None else earlier.head.date_order
     release = settle_date_order(release, source, option_names.of("date-order"), known)
@@ -122,7 +121,7 @@ def plan(
     input_digest = fingerprint([source.form.name, replace(notes.reading, losses=Losses()), groups])
     check_columns(source.form, notes.reading)
     return ReleaseJob(
-        source, output, release, detector, input_digest, vault, state, earlier, patients.each_note, option_names,
+        source, output, release, detector, input_digest, sealed.vault, state, earlier, patients.each_note, option_names,
         grouping, notes.single, notes.reading.columns, notes.reading, detector_source,
     )  # fmt: skip
 

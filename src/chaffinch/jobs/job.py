@@ -125,6 +125,17 @@ class VaultTarget:
 
 
 NO_VAULT = VaultTarget()
+
+
+@dataclass(frozen=True, slots=True)
+class SealedTargets:
+    """The encrypted files of a job, each with its key: the vault of originals, and the state of earlier releases."""
+
+    vault: VaultTarget = NO_VAULT
+    state: StateTarget = NO_STATE
+
+
+NO_SEALED = SealedTargets()
 NO_GROUPING = Grouping()
 NO_CHOICE = ColumnChoice()
 

@@ -35,7 +35,7 @@ from chaffinch.deid.release.summary_page import html
 from chaffinch.errors import ConfigError, WithheldError
 from chaffinch.jobs.deid import DEFAULT, POLICY, check_output, plan
 from chaffinch.jobs.effects import check_effects
-from chaffinch.jobs.job import COMMAND, NotesInput, Patients, ReleaseJob, StateTarget, VaultTarget
+from chaffinch.jobs.job import COMMAND, NotesInput, Patients, ReleaseJob, SealedTargets, StateTarget, VaultTarget
 from chaffinch.jobs.release import Tick, dry_run, run_release
 from chaffinch.jobs.run import Interrupted
 from chaffinch.jobs.stream import check_stream, release_to_bytes
@@ -231,7 +231,8 @@ def _plan(options: RunOptions, target: Path, find: HybridDetector, spec: Detecto
     )  # fmt: skip
     pattern, table = frame.read_group_by(options.group_by)
     key = None if options.vault is None and options.key_file is None else key_of(options.key_file)
-    own_key = None if options.state is None and options.state_key_file is None else state_key(options.state_key_file)
+    with_state = options.state is not None or options.state_key_file is not None
+    state = StateTarget(options.state, state_key(options.state_key_file) if with_state else None)
     reading = ReadOptions(max_chars=options.max_chars, columns=frame.columns_of(options))
     content = sys.stdin.buffer.read() if _is_stream(options.notes) else None
     job = plan(
@@ -240,8 +241,7 @@ def _plan(options: RunOptions, target: Path, find: HybridDetector, spec: Detecto
         release,
         find,
         patients=Patients(table if pattern is None else pattern, options.each_note_a_patient),
-        vault=VaultTarget(options.vault, key),
-        state=StateTarget(options.state, own_key),
+        sealed=SealedTargets(VaultTarget(options.vault, key), state),
         option_names=COMMAND,
         detector_source=spec,
     )
