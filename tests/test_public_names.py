@@ -42,6 +42,30 @@ def test_evaluate_is_a_function_although_a_package_has_its_name() -> None:
     assert done.stdout.split() == ["True"]
 
 
+def test_a_detector_is_built_without_training_or_aggregation() -> None:
+    script = (
+        "import sys, chaffinch as cf; cf.deid.detector(); print(sorted({'chaffinch.deid.training',"
+        "'chaffinch.deid.synth', 'chaffinch.weak.aggregate', 'chaffinch.weak.training'}.intersection(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_rooms_have_their_names_and_modules_before_and_after_they_are_loaded() -> None:
+    script = (
+        "import chaffinch as cf\n"
+        "for room in (cf.deid, cf.weak):\n"
+        "    print(set(room.__all__) <= set(dir(room)), all(map(callable, (getattr(room, n) for n in room.__all__))))\n"
+        "import chaffinch.weak.aggregate, chaffinch.weak.apply\n"
+        "from chaffinch.weak import apply\n"
+        "print(cf.weak.apply is apply, callable(apply), callable(cf.weak.aggregate))\n"
+        "print(cf.deid.vault.__name__ == 'chaffinch.deid.vault',"
+        " not hasattr(cf.deid, 'nothing'), not hasattr(cf.weak, 'nothing'))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == {"True"}, done.stdout
+
+
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'tran'"):
         cf.tran  # noqa: B018

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -158,3 +160,18 @@ def test_ctrl_c_has_its_code(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     monkeypatch.setattr(doctor, "kernel_fault", interrupt)
     assert main(["doctor"]) == 130
     assert "interrupted" in capsys.readouterr().err
+
+
+def test_a_short_run_hardly_looks_for_cycles(tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("Seen by Dr. Penn on 3/4/1998.\n", encoding="utf-8")
+    run = (
+        "import gc, sys; from chaffinch.cli import main; count = lambda: sum(x['collections'] for x in gc.get_stats())"
+    )
+    tell = "; before = count(); code = main(sys.argv[1:]); print(code, count() - before)"
+    arguments = ["deid", "note.txt", "-o", "out.txt", "--model", "rules", "--quiet"]
+    done = subprocess.run(
+        [sys.executable, "-c", run + tell, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    code, searches = map(int, done.stdout.split()[-2:])
+    assert code == 0
+    assert searches < 20  # 190 by Python's own threshold

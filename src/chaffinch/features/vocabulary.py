@@ -5,7 +5,7 @@ F features, R weight rows: a feature has one row for each offset at which it is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -103,8 +103,15 @@ class Vocabulary:
         _keys.look_up(keys, self.table, self.values, out)
         return out
 
-    def view(self, seen: Observed, columns: Sequence[Column]) -> SparseInput:
-        """Return tokens and columns as numbers of weight rows, for the kernels; unknown features are left out."""
+    def view(
+        self, seen: Observed, columns: Sequence[Column], place: Callable[[Places], Places] | None = None
+    ) -> SparseInput:
+        """Return tokens and columns as numbers of weight rows, for the kernels; unknown features are left out.
+
+        `place` returns the first row of each of some features, where rows are not in the order of the vocabulary, and
+        any number for the feature -1.
+        """
+        place = self.rows.__getitem__ if place is None else place
         features = self.find(seen.keys)
         known = features >= 0
         lists = np.concatenate([[0], np.cumsum(known)])[seen.lists].astype(np.int32)
@@ -112,9 +119,9 @@ class Vocabulary:
         table = np.full((len(seen.types), len(columns)), -1, np.int32)
         for c, column in enumerate(columns):
             number = self.find(salt_keys(column.keys, column.kind))
-            table[:, c] = np.where((number >= 0) & (column.keys != 0), self.rows[number], -1)
+            table[:, c] = np.where((number >= 0) & (column.keys != 0), place(number), -1)
         which = np.array([column.kind for column in columns], np.int64)
-        rows = self.rows[features[known]]
+        rows = place(features[known])
         return SparseInput(
             seen.begins, seen.ends, seen.types, lists, rows, FIRST[kinds], COUNT[kinds], table,
             FIRST[which], COUNT[which],

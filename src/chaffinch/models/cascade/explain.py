@@ -94,17 +94,16 @@ def _difference(
 ) -> tuple[dict[_Shown, float], float]:
     """Return feature weights (0 left out) and the transitions' weight, for the states `chosen` less `other`."""
     states = part.labels.states
-    rows = part.weights.rows.reshape(-1, states.W).astype(np.float64)
-    if part.labels.pairs:
-        rows[:, : states.K] += rows[:, states.shared]
     totals: dict[_Shown, float] = defaultdict(float)
     for t in np.flatnonzero(chosen != other):
         for key, kind, offset, shown in _features(seen, columns, begin, len(chosen), int(t), namer):
-            feature, k = int(part.vocabulary.find(np.array([key]))[0]), offset - FIRST[kind]
+            feature, k = int(part.vocabulary.find(np.array([key]))[0]), offset - int(FIRST[kind])
             if feature >= 0 and 0 <= k < COUNT[kind]:
-                row = rows[part.vocabulary.rows[feature] + k]
+                row = part.row(feature, k).astype(np.float64)
+                if part.labels.pairs:
+                    row[: states.K] += row[states.shared]
                 totals[shown] += float(row[chosen[t]] - row[other[t]])
-    moves = part.weights.moves.reshape(states.K + 2, states.W).astype(np.float64)
+    moves = part.stored.moves.reshape(states.K + 2, states.W).astype(np.float64)
     order = _moves(moves, states.K, chosen) - _moves(moves, states.K, other)
     return {shown: weight for shown, weight in totals.items() if weight}, order
 

@@ -180,7 +180,7 @@ class Model:
             elif self.config.classify == "tokens":
                 out.append(self._token_classes(seen, columns, states, None).runs()[0])
             else:
-                certain = certainty(last.vocabulary.view(seen, columns), last.weights, last.labels, states)
+                certain = certainty(*last.view(seen, columns), last.labels, states)
                 found = segments.observe_reading(seen, last.labels, states, certain)
                 out.append(found.label_runs(self.classifier, self.classifier.decode(found.seen, []))[0])
         return out

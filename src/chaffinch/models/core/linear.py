@@ -19,8 +19,9 @@ from chaffinch.features.observe import Column, Observed
 from chaffinch.features.vocabulary import COUNT, Vocabulary
 from chaffinch.kernels import linear
 from chaffinch.kernels.lattice import Batch
-from chaffinch.kernels.linear import Learner, Objective, Places, SparseInput, States, Steps, Target, Weights
+from chaffinch.kernels.linear import Learner, Objective, Places, Singles, SparseInput, States, Steps, Target, Weights
 from chaffinch.models.core.labels import Labels
+from chaffinch.models.core.sparse_weights import SparseWeights
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 Goal: TypeAlias = Objective | Literal["lbfgs"]  # online, or the likelihood of all sentences at once
@@ -66,28 +67,51 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Linear:
-    """A linear chain: labels, features and their weights."""
+    """A linear chain: labels, features and their weights; those of a loaded chain are sparse."""
 
     labels: Labels
     vocabulary: Vocabulary
-    weights: Weights
+    stored: Weights | SparseWeights
+
+    @property
+    def weights(self) -> Weights:
+        """Return the weights of all features, in rows as the vocabulary numbers them; of a loaded chain, a copy."""
+        return self.stored.dense() if isinstance(self.stored, SparseWeights) else self.stored
+
+    def row(self, feature: int, number: int) -> Singles:
+        """Return (W,) a weight row of a feature; its first row is number 0."""
+        if isinstance(self.stored, SparseWeights):
+            return self.stored.row(feature, number)
+        first = (int(self.vocabulary.rows[feature]) + number) * self.labels.states.W
+        return self.stored.rows[first : first + self.labels.states.W]
+
+    def view(
+        self, seen: Observed, columns: Sequence[Column], bias: Mapping[str, float] | None = None
+    ) -> tuple[SparseInput, Weights]:
+        """Return the observations as numbers of weight rows, and the table of these rows, with `bias` added by label.
+
+        The rows of a loaded chain are numbered as they are first used, not as its vocabulary does.
+        """
+        if isinstance(self.stored, SparseWeights):
+            view = self.vocabulary.view(seen, columns, self.stored.place)
+            return view, self._add_bias(self.stored.weights, bias)
+        return self.vocabulary.view(seen, columns), self._add_bias(self.stored, bias)
 
     def decode(self, seen: Observed, columns: Sequence[Column], bias: Mapping[str, float] | None = None) -> Places:
         """Return (N,) the best state of every token, with `bias` added by label; 0 at pads."""
-        return linear.decode(self.vocabulary.view(seen, columns), self._add_bias(bias), self.labels.states)
+        return linear.decode(*self.view(seen, columns, bias), self.labels.states)
 
     def batch(
         self, seen: Observed, columns: Sequence[Column], bias: Mapping[str, float] | None = None, *, scale: float = 1.0
     ) -> Batch:
         """Return the sentences as lattices, with `bias` added by label, then log-potentials times `scale`."""
-        view = self.vocabulary.view(seen, columns)
-        return linear.batch(view, self._add_bias(bias), self.labels.states, scale=scale)
+        return linear.batch(*self.view(seen, columns, bias), self.labels.states, scale=scale)
 
     def batches(
         self, seen: Observed, columns: Sequence[Column], bias: Mapping[str, float] | None = None, *, scale: float = 1.0
     ) -> Iterator[Batch]:
         """Yield what `batch` returns in parts, each of whole sentences with about `TILE` tokens."""
-        view, weights, states = self.vocabulary.view(seen, columns), self._add_bias(bias), self.labels.states
+        (view, weights), states = self.view(seen, columns, bias), self.labels.states
         by_type = linear.sum_by_type(view, weights, states)
         for part in _tiles(view):
             yield linear.batch(part, weights, states, scale=scale, by_type=by_type)
@@ -96,20 +120,20 @@ class Linear:
         self, seen: Observed, columns: Sequence[Column], *, scale: float = 1.0
     ) -> tuple[Places, Iterator[Batch]]:
         """Return what `decode` and `batches` do; the features are looked up once."""
-        view, weights, states = self.vocabulary.view(seen, columns), self.weights, self.labels.states
+        (view, weights), states = self.view(seen, columns), self.labels.states
         by_type = linear.sum_by_type(view, weights, states)
         tiles = (linear.batch(part, weights, states, scale=scale, by_type=by_type) for part in _tiles(view))
         return linear.decode(view, weights, states, by_type=by_type), tiles
 
-    def _add_bias(self, bias: Mapping[str, float] | None) -> Weights:
+    def _add_bias(self, weights: Weights, bias: Mapping[str, float] | None) -> Weights:
         """Return the weights with each label's bias in the moves into its states and beginnings ("O": outside)."""
         if not bias:
-            return self.weights
+            return weights
         tags = np.array([bias.get(tag[2:] or "O", 0.0) for tag in self.labels.tags], np.float32)
         states = self.labels.states
-        moves = self.weights.moves.reshape(states.K + 2, states.W).copy()
+        moves = weights.moves.reshape(states.K + 2, states.W).copy()
         moves[: states.K + 1, : states.K] += tags[self.labels.tag_of]
-        return Weights(self.weights.rows, moves.ravel())
+        return Weights(weights.rows, moves.ravel())
 
     def expand_to(self, labels: Labels, vocabulary: Vocabulary) -> Weights:
         """Return these weights in the layout of labels and a vocabulary that contain the present ones; else 0."""
@@ -120,55 +144,49 @@ class Linear:
             state = np.array([new.state_of[where[a], where[b]] for a, b in _pairs(old)])
         columns = state if not old.pairs else np.concatenate([state, new.states.K + where])
         size = old.states.K + len(old.tags) * old.pairs
-        rows = np.zeros((vocabulary.height, new.states.W), np.float32)
+        rows, weights = np.zeros((vocabulary.height, new.states.W), np.float32), self.weights
         found = vocabulary.find(self.vocabulary.keys)
         count = COUNT[self.vocabulary.kinds].astype(np.int64)
         first = np.repeat(vocabulary.rows[found] - self.vocabulary.rows[:-1], count)
         places = first + np.arange(self.vocabulary.height)
-        rows[places[:, None], columns] = self.weights.rows.reshape(-1, old.states.W)[:, :size]
+        rows[places[:, None], columns] = weights.rows.reshape(-1, old.states.W)[:, :size]
         moves = new.states.moves.reshape(new.states.K + 2, -1).copy()
         edges = np.append(state, [new.states.K, new.states.K + 1])
-        moves[edges[:, None], state] = self.weights.moves.reshape(old.states.K + 2, -1)[:, : old.states.K]
+        moves[edges[:, None], state] = weights.moves.reshape(old.states.K + 2, -1)[:, : old.states.K]
         return Weights(rows.ravel(), moves.ravel())
 
     def arrays(self) -> Arrays:
         """Return the features' keys and kinds, the weights that are not 0, row by row, and moves, for a model file."""
-        W = self.labels.states.W
-        table = self.weights.rows.reshape(-1, W)
-        row, column = np.nonzero(table)
-        return {
-            "keys": self.vocabulary.keys,
-            "kinds": self.vocabulary.kinds,
-            "sizes": np.bincount(row, minlength=len(table)).astype(np.uint16 if W > 255 else np.uint8),
-            "columns": column.astype(np.uint16 if W > 255 else np.uint8),
-            "values": table[row, column].astype(np.float16),
-            "moves": self.weights.moves,
-        }
+        W, stored = self.labels.states.W, self.stored
+        if isinstance(stored, SparseWeights):
+            sizes, columns, values = stored.sizes, stored.columns, stored.values
+        else:
+            table = stored.rows.reshape(-1, W)
+            row, column = np.nonzero(table)
+            number = np.uint16 if W > 255 else np.uint8
+            sizes, columns = np.bincount(row, minlength=len(table)).astype(number), column.astype(number)
+            values = table[row, column].astype(np.float16)
+        kept: Arrays = {"keys": self.vocabulary.keys, "kinds": self.vocabulary.kinds}
+        return {**kept, "sizes": sizes, "columns": columns, "values": values, "moves": stored.moves}
 
     @classmethod
     def of(cls, labels: Labels, arrays: Mapping[str, NDArray[Any]]) -> Linear:
         """Return the linear model of such arrays; ModelError if they do not fit the labels or each other."""
-        W, moves = labels.states.W, labels.states.moves
+        moves = labels.states.moves
         try:
             check_forms(arrays, keys="u8", kinds="u1", values="f", moves="f")
             vocabulary = Vocabulary(arrays["keys"], arrays["kinds"])
-            sizes, columns = arrays["sizes"].astype(np.int64), arrays["columns"].astype(np.int64)
-            fits = len(sizes) == vocabulary.height and sizes.sum() == len(columns) == len(arrays["values"])
-            fits = fits and len(arrays["moves"]) == len(moves) and len(arrays["keys"]) == len(arrays["kinds"])
+            fits = len(arrays["moves"]) == len(moves) and len(arrays["keys"]) == len(arrays["kinds"])
             fits = (
                 fits
                 and arrays["moves"].max(initial=0) < np.inf
                 and np.isneginf(arrays["moves"][moves == -np.inf]).all()
             )
-            fits = fits and sizes.ndim == columns.ndim == 1 and min(sizes.min(initial=0), columns.min(initial=0)) >= 0
-            fits = fits and columns.max(initial=-1) < W
+            if fits:
+                return cls(labels, vocabulary, SparseWeights.of(vocabulary, labels.states.W, arrays))
         except (KeyError, IndexError):
-            fits = False
-        if not fits:
-            raise ModelError("its weights do not fit its labels; copy the file again, or retrain the model")
-        rows = np.zeros(vocabulary.height * W, np.float32)
-        rows[np.repeat(np.arange(len(sizes)), sizes) * W + columns] = arrays["values"]
-        return cls(labels, vocabulary, Weights(rows, arrays["moves"]))
+            pass
+        raise ModelError("its weights do not fit its labels; copy the file again, or retrain the model")
 
 
 def _tiles(view: SparseInput) -> Iterator[SparseInput]:

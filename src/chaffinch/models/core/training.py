@@ -188,7 +188,7 @@ def calibrate_held_out(
 
 def decode_with_certainty(part: Linear, seen: Observed, columns: Sequence[Column]) -> Reading:
     """Return (best states, certainty) (N,) of a chain on observations; certainty is the lead in score."""
-    return _decode_view(part.vocabulary.view(seen, columns), part.weights, part.labels)
+    return _decode_view(*part.view(seen, columns), part.labels)
 
 
 def _decode_view(view: SparseInput, weights: Weights, labels: Labels) -> Reading:
