@@ -158,13 +158,17 @@ def write_state(
 ) -> None:
     """Write a state of mode 0600 at the path, over what is there: the earlier memories and what notes taught.
 
+    A file that has the seal's header already keeps it throughout, so that it is known whose it is.
+
     `earlier` is sorted by patient. `taught` are (key, `TaughtNote` in MessagePack), sorted; a key begins with that of
     the patient, and the rest of it is in the order of the input.
     """
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     with os.fdopen(handle, "wb") as stream:
         os.fchmod(stream.fileno(), 0o600)
-        writer = RecordWriter(stream, seal)
+        writer = RecordWriter(stream, seal)  # it writes the same header again
+        stream.flush()
+        stream.truncate()
         writer.put(msgspec.msgpack.encode(head), "head")
         for memory in merge_memories(earlier, taught):
             writer.put(msgspec.msgpack.encode(memory), "patient")

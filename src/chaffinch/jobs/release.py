@@ -172,12 +172,12 @@ def _check_paths(job: ReleaseJob, *, resume: bool, overwrite: bool) -> None:
     check_state_paths(job)
     if (job.work / "ledger").exists():
         return
-    check_state_output(job)
     if resume and job.output.exists() and job.manifest.exists():
         raise ConfigError(
             f"{job.output} is complete, so nothing is left to resume; leave out --resume and choose another output to "
             "release again"
         )
+    check_state_output(job)
     _check_targets(job, overwrite=overwrite)
 
 

@@ -91,20 +91,39 @@ def claim_state(job: ReleaseJob, ledger: Ledger) -> None:
         return
     if now.hex() != ledger.notes.get("state", ""):
         raise ConfigError(f"{path} changed since this run began; remove {job.work}, and run again without --resume")
-    try:
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
+    if not _make_whole(part, salt, Seal.new(key, salt, STATE).header):
         with suppress(DataError):
             if read_salt(part, STATE) == salt:
                 return
         raise ConfigError(
             f"another run uses {path}, or stopped before its end and left {part}: wait for it, or finish it with "
             f"--resume; if neither is possible, remove {part} and the unfinished output of that run"
-        ) from None
-    with os.fdopen(handle, "wb") as stream:
-        stream.write(Seal.new(key, salt, STATE).header)
-        stream.flush()
-        os.fsync(stream.fileno())
+        )
+
+
+def _make_whole(part: Path, salt: bytes, header: bytes) -> bool:
+    """Make a file that has its header from its first moment; return False, and change nothing, if it exists.
+
+    It is written beside and linked, so that a run that is killed at any moment leaves a file by which it is known.
+    """
+    beside = part.with_name(f"{part.name}.{salt.hex()[:16]}")  # a resumed run has the same salt, and removes it
+    try:
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(header)
+            stream.flush()
+            os.fsync(stream.fileno())
+        try:
+            os.link(beside, part)
+        except FileExistsError:
+            return False
+        except OSError:  # a disk without links: two runs that begin in the same instant are not told apart
+            if part.exists():
+                return False
+            beside.replace(part)
+    finally:
+        beside.unlink(missing_ok=True)
+    return True
 
 
 def publish_state(job: ReleaseJob) -> None:
