@@ -91,7 +91,7 @@ def claim_state(job: ReleaseJob, ledger: Ledger) -> None:
         return
     if now.hex() != ledger.notes.get("state", ""):
         raise ConfigError(f"{path} changed since this run began; remove {job.work}, and run again without --resume")
-    if not _make_whole(part, salt, Seal.new(key, salt, STATE).header):
+    if not _create_with_header(part, salt, Seal.new(key, salt, STATE).header):
         with suppress(DataError):
             if read_salt(part, STATE) == salt:
                 return
@@ -101,8 +101,8 @@ def claim_state(job: ReleaseJob, ledger: Ledger) -> None:
         )
 
 
-def _make_whole(part: Path, salt: bytes, header: bytes) -> bool:
-    """Make a file that has its header from its first moment; return False, and change nothing, if it exists.
+def _create_with_header(part: Path, salt: bytes, header: bytes) -> bool:
+    """Create a file that has its header from its first moment; return False, and change nothing, if it exists.
 
     It is written beside and linked, so that a run that is killed at any moment leaves a file by which it is known.
     """
