@@ -4,6 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 EXTRAS := dev,neural,minilm
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Without its bytecode, each command that a test starts would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo quick test drill lint docs bench clean system
