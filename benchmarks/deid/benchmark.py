@@ -6,7 +6,7 @@ development notes are the test set; the dial is set on training notes that the m
 one part, or several with commas, which share what they learn; `--split dev` measures MEDDOCAN on these 100 notes, with
 the dial set on 100 others, and reads no test notes, and the written notes are those to look at. The part "writers" (the
 notes of many hands) runs only if it is named, and needs corpora for prose alone; on test notes it asks for a reason and
-logs itself.
+logs itself. Its split "fresh" has the notes of writers that were asked for after the scorings of test were used up.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ from benchmarks.deid.keep import count_by_limit
 from benchmarks.deid.scores import Tally, summed
 from benchmarks.deid.worker import told
 from benchmarks.deid.writers import WritersRun, measure_writers
+from benchmarks.deid.writers.corpus import Split
 from benchmarks.deid.writers.log import reason_for
 from benchmarks.tagger.benchmark import Options
 from chaffinch.deid.detect.class_doubt import LIMIT
 from chaffinch.errors import ConfigError
 
+HAS_FRESH = True  # a split "fresh", for the part "writers"
 COLUMNS = (
     "part", "system", "notes", "strict F1", "interval", "P", "R", "F1", "HIPAA R", "leaking notes", "category", "of",
     "false per 1,000", "train CPU s", "adapt CPU s", "chars per CPU s", "MB", "pairs", "unequal", "partial",
@@ -230,7 +232,8 @@ class Bench:
 
     def writers(self) -> None:
         """Add the packaged model and its peers on the notes of many hands."""
-        run = WritersRun("test" if self.split == "test" else "dev", self.own.folder, self.command)
+        split: Split = "fresh" if self.split == "fresh" else "test" if self.split == "test" else "dev"
+        run = WritersRun(split, self.own.folder, self.command)
         report = measure_writers(run)
         self.rows += [{"part": self.part, **row} for row in report.rows]
         self.bars += report.bars
@@ -257,6 +260,8 @@ def run(options: Options) -> dict[str, Any]:
     asked = options.only.split(",") if options.only else PARTS
     if unknown := set(asked) - {*PARTS, ON_REQUEST}:
         raise ConfigError(f"unknown part {min(unknown)!r}; choose of {', '.join((*PARTS, ON_REQUEST))}")
+    if options.split == "fresh" and set(asked) != {ON_REQUEST}:
+        raise ConfigError(f"--split fresh is for --only {ON_REQUEST}; choose dev or test")
     if options.data is None and set(asked) != {ON_REQUEST}:
         raise ConfigError("this benchmark needs the corpora; name their folder with --data or CHAFFINCH_DATA")
     if ON_REQUEST in asked:

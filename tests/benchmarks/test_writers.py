@@ -16,8 +16,10 @@ from benchmarks.deid import peers, writers
 from benchmarks.deid.writers import WritersRun, log, measure_writers
 from benchmarks.deid.writers.classes import classes_of
 from benchmarks.deid.writers.corpus import (
+    HELD_OUT,
     NOTES,
     SPLITS,
+    Split,
     check_notes,
     read_briefs,
     read_notes,
@@ -37,6 +39,7 @@ BRIEFS = """# Briefs
 | w01 | Kenya, Kisumu | mission | all | letters | prose | clerk |
 | w02 | Ireland | regional | all | letters | prose | scanned paper |
 | w03 | India, Delhi | regional | all | letters | prose | slip |
+| w04 | Norway | regional | all | letters | prose | slip |
 """
 NOTE = (
     "===== w0{n}-01 w0{n}-p1\nDr {{{{DOCTOR|Moya Quill}}}} saw {{{{PATIENT|Tam Orr}}}} on {{{{DATE|3/4/2021}}}}.\n"
@@ -59,7 +62,7 @@ class Asked:
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     (tmp_path / "BRIEFS.md").write_text(BRIEFS, encoding="utf-8")
-    for number, split in enumerate(("train", "dev", "test"), 1):
+    for number, split in enumerate(SPLITS, 1):
         (tmp_path / split).mkdir()
         text = NOTE.format(n=number) + MORE.format(n=number)
         (tmp_path / split / f"w0{number}.txt").write_text(text, encoding="utf-8")
@@ -194,33 +197,40 @@ def test_the_second_reader_is_scored_as_a_system(corpus: Path) -> None:
 
 def made_up_results(system: str, run: WritersRun) -> list[SystemResult]:
     docs = read_notes(run.split, run.notes)
-    settings = (("balanced", None), ("recall 0.995", 0.995)) if system == OURS else ((system, None),)
+    ours = (("balanced", None), ("recall 0.995", 0.995), ("balanced, fast", None), ("recall 0.995, fast", 0.995))
+    settings = ours if system == OURS else ((system, None),)
     return [
         SystemResult(name, [count_note(doc, doc.layer("gold")[:1]) for doc in docs], 2.0, asked=asked)
         for name, asked in settings
     ]
 
 
-def run_of(corpus: Path, split: str) -> WritersRun:
-    systems = (OURS, "scrubadub")
-    return WritersRun(
-        "test" if split == "test" else "dev", corpus, "the command", corpus, corpus / "scorings.jsonl", systems
-    )
+def run_of(corpus: Path, split: Split) -> WritersRun:
+    return WritersRun(split, corpus, "the command", corpus, corpus / "scorings.jsonl", (OURS, "scrubadub"))
 
 
-def test_a_scoring_of_test_notes_needs_a_reason(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("split", sorted(HELD_OUT))
+def test_a_scoring_of_held_out_notes_needs_a_reason(
+    split: Split, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv(log.VARIABLE, raising=False)
     with pytest.raises(ConfigError, match=log.VARIABLE):
-        measure_writers(run_of(corpus, "test"))
+        measure_writers(run_of(corpus, split))
     with pytest.raises(ConfigError, match=log.VARIABLE):
-        deid.run(Asked())
+        deid.run(Asked(split=split))
     monkeypatch.setenv(log.VARIABLE, "  ")
     with pytest.raises(ConfigError, match=log.VARIABLE):
-        deid.run(Asked())
+        deid.run(Asked(split=split))
 
 
-def test_a_scoring_of_test_notes_leaves_a_line_and_one_of_dev_none(
-    corpus: Path, monkeypatch: pytest.MonkeyPatch
+def test_only_the_part_writers_has_fresh_notes() -> None:
+    with pytest.raises(ConfigError, match="--only writers"):
+        deid.run(Asked(data=Path(), only="english,writers", split="fresh"))
+
+
+@pytest.mark.parametrize("split", sorted(HELD_OUT))
+def test_a_scoring_of_held_out_notes_leaves_a_line_and_one_of_dev_none(
+    split: Split, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writers, "run_process", made_up_results)
     monkeypatch.setitem(peers.MODULES, "scrubadub", ("no_such_module_of_ours",))
@@ -228,7 +238,7 @@ def test_a_scoring_of_test_notes_leaves_a_line_and_one_of_dev_none(
     measure_writers(run_of(corpus, "dev"))
     assert not (corpus / "scorings.jsonl").exists()
     for _ in range(2):
-        report = measure_writers(run_of(corpus, "test"))
+        report = measure_writers(run_of(corpus, split))
     lines = (corpus / "scorings.jsonl").read_bytes().splitlines()
     assert len(lines) == 2
     entry = msgspec.json.decode(lines[0])
@@ -254,6 +264,7 @@ def test_rows_and_bars_break_recall_down(corpus: Path, monkeypatch: pytest.Monke
     bars = {bar["id"]: bar for bar in report.bars}
     assert bars["writers_balanced_recall"]["value"] == pytest.approx(3 / 8, abs=1e-4)
     assert bars["writers_safe_leaking_direct"]["better"] == "lower"
+    assert (bars["writers_balanced_fast_recall"]["floor"], bars["writers_safe_fast_precision"]["floor"]) == (0.94, 0.82)
     assert set(bars["writers_balanced_recall"]) == {"id", "value", "low", "high", "unit", "floor", "goal", "better"}
     assert "writers_safe_recall_scanned" in bars
     assert "writers_safe_recall_dictated" not in bars

@@ -131,6 +131,8 @@ def test_bench_refuses_a_budget_that_has_no_effect(capsys: pytest.CaptureFixture
     for option in (["--minutes", "5"], ["--full"]):
         assert main(["bench", "corpora", *option]) == 2
         assert "takes neither --minutes nor --full" in capsys.readouterr().err
+    assert main(["bench", "corpora", "--split", "fresh"]) == 2
+    assert "has no split fresh" in capsys.readouterr().err
     assert main(["bench", "papers", "--only", "P1", "--full", "--minutes", "5"]) == 2
     assert "give one of them" in capsys.readouterr().err
 

@@ -20,10 +20,11 @@ from typing import Final, Literal, TypeAlias
 from chaffinch import Document, Span
 from chaffinch.errors import DataError
 
-Split: TypeAlias = Literal["train", "dev", "test"]
+Split: TypeAlias = Literal["train", "dev", "test", "fresh"]
 
 NOTES: Final = Path(__file__).parents[1] / "notes"
-SPLITS: Final[tuple[Split, ...]] = ("train", "dev", "test")
+SPLITS: Final[tuple[Split, ...]] = ("train", "dev", "test", "fresh")
+HELD_OUT: Final[frozenset[Split]] = frozenset({"test", "fresh"})  # nobody opens them; each scoring is logged
 GUIDELINE_TYPES: Final = frozenset(
     "PATIENT DOCTOR USERNAME PROFESSION HOSPITAL ORGANIZATION STREET CITY STATE COUNTRY ZIP LOCATION-OTHER ROOM AGE"
     " DATE PHONE FAX EMAIL URL IPADDR SSN MEDICALRECORD HEALTHPLAN ACCOUNT LICENSE VEHICLE DEVICE BIOID IDNUM".split()

@@ -1,6 +1,6 @@
-"""Log every scoring of the test notes: date, commit, command, reason and figures, one line of JSON each.
+"""Log every scoring of held-out notes (test, fresh): date, commit, command, reason, figures; a line of JSON each.
 
-Who looks at figures of test notes again and again chooses by them in the end. So a scoring needs a reason, in the
+Who looks at figures of held-out notes again and again chooses by them in the end. So a scoring needs a reason, in the
 variable CHAFFINCH_REASON, and leaves a line in `benchmarks/deid/scorings.jsonl`, which is committed.
 """
 
@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
+from benchmarks.deid.writers.corpus import HELD_OUT
 from chaffinch.errors import ConfigError
 
 SCORINGS: Final = Path(__file__).parents[1] / "scorings.jsonl"
@@ -22,11 +23,11 @@ VARIABLE: Final = "CHAFFINCH_REASON"
 
 
 def reason_for(split: str) -> str:
-    """Return why the notes of a split are scored; test notes are not without a reason."""
+    """Return why the notes of a split are scored; held-out notes are not without a reason."""
     reason = os.environ.get(VARIABLE, "").strip()
-    if split == "test" and not reason:
+    if split in HELD_OUT and not reason:
         raise ConfigError(
-            f"each scoring of the test notes is logged with its reason; set {VARIABLE}, or use --split dev"
+            f"each scoring of the {split} notes is logged with its reason; set {VARIABLE}, or use --split dev"
         )
     return reason
 
@@ -34,7 +35,7 @@ def reason_for(split: str) -> str:
 def append_scoring(
     command: str, reason: str, figures: Mapping[str, Any], by_category: Mapping[str, Any], path: Path = SCORINGS
 ) -> None:
-    """Append a line for a scoring of the test notes: figures by system, and by category for our settings."""
+    """Append a line for a scoring of held-out notes: figures by system, and by category for our settings."""
     entry = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"), "commit": _commit(), "command": command,
         "reason": reason, "figures": figures, "by category": by_category,

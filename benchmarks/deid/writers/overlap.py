@@ -1,6 +1,6 @@
 """Count the runs of eight words that the notes of a split share with what the model and its makers know.
 
-    python -m benchmarks.deid.writers.overlap        # test notes; counts only
+    python -m benchmarks.deid.writers.overlap        # test and fresh notes; counts only
 
 Words are letters and digits in small letters, punctuation and line breaks aside. A run that a note repeats counts once.
 """
@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 import chaffinch
 from benchmarks.deid.data import written
-from benchmarks.deid.writers.corpus import NOTES, SPLITS, Split, read_notes
+from benchmarks.deid.writers.corpus import HELD_OUT, NOTES, SPLITS, Split, read_notes
 
 Run: TypeAlias = tuple[str, ...]
 
@@ -46,7 +46,7 @@ def count_overlaps(split: Split, folder: Path = NOTES) -> tuple[int, dict[str, i
 
 def _sources(split: Split, folder: Path) -> Mapping[str, Iterable[str]]:
     """Return the texts by source; of lists, each line is a text."""
-    others = {f"{name} notes": _texts(name, folder) for name in SPLITS if name not in (split, "test")}
+    others = {f"{name} notes": _texts(name, folder) for name in SPLITS if name not in {split, *HELD_OUT}}
     return {
         "templates": _files(_PACKAGE / "deid" / "synth" / "templates"),
         "lists": (line for text in _files(_PACKAGE / "languages" / "en") for line in text.splitlines()),
@@ -66,7 +66,8 @@ def _files(folder: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    size, by_source, anywhere = count_overlaps("test")
-    for source, count in by_source.items():
-        sys.stdout.write(f"{source}: {count} of {size}\n")
-    sys.stdout.write(f"any: {anywhere} of {size} ({100 * anywhere / size:.3f} %)\n")
+    for held_out in sorted(HELD_OUT):
+        size, by_source, anywhere = count_overlaps(held_out)
+        for source, count in by_source.items():
+            sys.stdout.write(f"{held_out}, {source}: {count} of {size}\n")
+        sys.stdout.write(f"{held_out}, any: {anywhere} of {size} ({100 * anywhere / max(size, 1):.3f} %)\n")

@@ -42,7 +42,10 @@ def bench_command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Which benchmark; a wrong name lists them.")],
     data: Annotated[Path | None, typer.Option(envvar="CHAFFINCH_DATA", help="Folder of the corpora.")] = None,
     only: Annotated[str | None, typer.Option(help="One part of the benchmark.")] = None,
-    split: Annotated[Literal["dev", "test"], typer.Option(help="Choose on dev, report on test.")] = "test",
+    split: Annotated[
+        Literal["dev", "test", "fresh"],
+        typer.Option(help="Choose on dev, report on test; fresh: later writers, deid --only writers."),
+    ] = "test",
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, where training is random.")] = 1,
     size: Annotated[
         int | None, typer.Option(min=1, help="Invented notes, where there are: fewer, a quicker look.")
@@ -73,6 +76,8 @@ def bench_command(
     benchmark = importlib.import_module(module)
     if corpus is not None and not getattr(benchmark, "TAKES_CORPUS", False):
         raise ConfigError(f"the benchmark {name} takes no --corpus; leave it out")
+    if split == "fresh" and not getattr(benchmark, "HAS_FRESH", False):
+        raise ConfigError(f"the benchmark {name} has no split fresh; choose dev or test")
     if (full or minutes is not None) and not getattr(benchmark, "TAKES_MINUTES", False):
         raise ConfigError(f"the benchmark {name} takes neither --minutes nor --full; leave them out")
     if full and minutes is not None:
