@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx
@@ -11,6 +13,16 @@ import pytest
 
 from chaffinch.cli import main
 from tests.web.process import WAIT, serving
+
+
+def test_help_loads_no_engine() -> None:
+    script = (
+        "import sys; from chaffinch.cli import main; main(['serve', '--help'])\n"
+        "print(sorted({'chaffinch.jobs', 'chaffinch.web.api', 'chaffinch.web.app', 'numba'}.intersection(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "--api-only" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Detector", "Policy", "Secret", "adapt", "detector", "explain", "learn", "notes"]
 
+DEFAULT_POLICY = "safe-harbor"
 
 # Where public names are; they are loaded when they are asked for, since a release needs neither training nor invented
 # notes. `run` and its settings are in `jobs`, the layer above.

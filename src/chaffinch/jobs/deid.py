@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from chaffinch.deid import DEFAULT_POLICY
 from chaffinch.deid.detect.protocol import Detector
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
@@ -37,10 +38,9 @@ from chaffinch.text.formats.archives import entry_of_bytes
 from chaffinch.text.grouping import Grouping
 from chaffinch.weak.fingerprint import fingerprint
 
-__all__ = ["DEFAULT", "POLICY", "RunSettings", "StateTarget", "check_output", "plan", "run"]
+__all__ = ["DEFAULT", "RunSettings", "StateTarget", "check_output", "plan", "run"]
 
 DEFAULT = "deid-en"  # the packaged model
-POLICY = "safe-harbor"
 _STREAM = "stdin.txt"  # the file name of notes that come as bytes: plain text unless they look otherwise
 
 
@@ -49,7 +49,7 @@ def run(
     output: str | Path,
     find: Detector | DetectorSpec | None = None,
     *,
-    policy: str | Path | Policy = POLICY,
+    policy: str | Path | Policy = DEFAULT_POLICY,
     secret: Secret | None = None,
     group_by: Groups = None,
     each_note_a_patient: bool = False,

@@ -22,7 +22,7 @@ from chaffinch.cli.deid.results import RunResult
 from chaffinch.cli.deid.spark import run_on_spark
 from chaffinch.cli.deid.state import StateKeyFile, state_key
 from chaffinch.cli.frame.config_file import ConfigFile
-from chaffinch.deid import keys
+from chaffinch.deid import DEFAULT_POLICY, keys
 from chaffinch.deid.dates.order import DateOrder
 from chaffinch.deid.detect.detector import HybridDetector
 from chaffinch.deid.detect.recall_dial import Dial
@@ -33,7 +33,7 @@ from chaffinch.deid.release.account import private_folder
 from chaffinch.deid.release.patient import Release
 from chaffinch.deid.release.summary_page import html
 from chaffinch.errors import ConfigError, WithheldError
-from chaffinch.jobs.deid import DEFAULT, POLICY, check_output, plan
+from chaffinch.jobs.deid import DEFAULT, check_output, plan
 from chaffinch.jobs.effects import check_effects
 from chaffinch.jobs.job import COMMAND, NotesInput, Patients, ReleaseJob, SealedTargets, StateTarget, VaultTarget
 from chaffinch.jobs.release import Tick, dry_run, run_release
@@ -104,7 +104,7 @@ class RunOptions:
     ] = None
     policy: Annotated[
         str, typer.Option(help="What to do with each kind of identifier: a TOML file, or a ready policy.")
-    ] = POLICY
+    ] = DEFAULT_POLICY
     model: Annotated[str, typer.Option(help="The detector: a model file, a packaged model, or rules.")] = DEFAULT
     recall: Annotated[
         float | None, typer.Option(help="Share of identifiers to aim for; more recall costs precision.", min=0, max=1)

@@ -5,30 +5,22 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from chaffinch.cli import frame
 from chaffinch.cli.project import check_extra
+from chaffinch.deid import DEFAULT_POLICY
 from chaffinch.deid.keys import Secret
 from chaffinch.errors import ConfigError, MissingExtraError
-from chaffinch.jobs.pool.worker import turn_off_core_dumps
-
-try:
-    import starlette  # noqa: F401
-except ImportError:
-    raise MissingExtraError("starlette", "web") from None
-
-from chaffinch.jobs.deid import POLICY
-from chaffinch.web import tokens
-from chaffinch.web.api.deidentify import DEFAULT_SECRET
-from chaffinch.web.api.engine import Engine, EngineSettings, files_by_name
-from chaffinch.web.app import create_app
-from chaffinch.web.server import listen, serve
 from chaffinch.web.settings import LOOPBACK_NAMES, Limits, ServerSettings, TlsFiles
+
+if TYPE_CHECKING:
+    from chaffinch.web.api.engine import EngineSettings  # loaded when something is served: help needs no engine
 
 _DEFAULT = Limits()
 
@@ -82,7 +74,7 @@ class ServeOptions:
         typer.Option(
             metavar="[NAME=]FILE", help="A policy: a TOML file, or a ready one. Several times; the first is usual."
         ),
-    ] = field(default_factory=lambda: [POLICY])
+    ] = field(default_factory=lambda: [DEFAULT_POLICY])
     secret_file: Annotated[
         Path | None, typer.Option(help="Secret of surrogates and date shifts where a request names none.")
     ] = None
@@ -109,10 +101,22 @@ def serve_command(options: ServeOptions) -> None:
     chosen = [options.project is not None, options.demo, options.api_only]
     if sum(chosen) != 1:
         raise ConfigError("give one of a project's folder, --demo, or --api-only")
+    if find_spec("starlette") is None:
+        raise MissingExtraError("starlette", "web")
+    from chaffinch.jobs.pool.worker import turn_off_core_dumps
+
     turn_off_core_dumps()
-    if not options.api_only:
+    if options.api_only:
+        serve_programs(options)
+    else:
         serve_station(options)
-        return
+
+
+def serve_programs(options: ServeOptions) -> None:
+    """Serve the REST API until the process is stopped; ConfigError for options of a review station."""
+    from chaffinch.web import tokens
+    from chaffinch.web.api.engine import Engine
+
     _refuse_options(options, "--api-only", "key_file", "proxy_header", "proxy_secret_file")
     file = None if options.no_token else options.token_file or tokens.default_file(options.port)
     if options.no_token and options.token_file is not None:
@@ -143,6 +147,7 @@ def serve_station(options: ServeOptions) -> None:
         raise ConfigError("--proxy-header needs --proxy-secret-file, and the other way round; give both")
     check_extra()
     from chaffinch.web.review.station import open_station
+    from chaffinch.web.server import listen, serve
 
     proxy = None
     if options.proxy_header is not None and options.proxy_secret_file is not None:
@@ -173,6 +178,9 @@ def server_settings(options: ServeOptions, token: str | None) -> ServerSettings:
 
 def engine_settings(options: ServeOptions) -> EngineSettings:
     """Return the models, policies and secrets to serve, by name; ConfigError if a secret has no name."""
+    from chaffinch.web.api.deidentify import DEFAULT_SECRET
+    from chaffinch.web.api.engine import EngineSettings, files_by_name
+
     policies = files_by_name(options.policy)
     if any("=" not in each for each in options.secret):
         raise ConfigError("a secret needs a name that requests use: --secret NAME=FILE; or give --secret-file FILE")
@@ -189,6 +197,8 @@ def engine_settings(options: ServeOptions) -> EngineSettings:
 
 def run_server(factory: Any, settings: ServerSettings, options: ServeOptions, token_file: Path | None) -> None:
     """Listen at the settings' address, print it and the token's file, and serve until the process is stopped."""
+    from chaffinch.web.server import listen, serve
+
     listener = listen(settings)
     name = f"[{settings.host}]" if ":" in settings.host else settings.host
     scheme = "http" if settings.tls is None else "https"
@@ -200,5 +210,8 @@ def run_server(factory: Any, settings: ServerSettings, options: ServeOptions, to
 
 def _make_app(settings: ServerSettings, engine: EngineSettings) -> Any:
     """Return the app of the REST service, with core dumps turned off first: memory holds notes."""
+    from chaffinch.jobs.pool.worker import turn_off_core_dumps
+    from chaffinch.web.app import create_app
+
     turn_off_core_dumps()
     return create_app(settings, engine)

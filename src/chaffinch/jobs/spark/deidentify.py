@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from chaffinch.deid import DEFAULT_POLICY
 from chaffinch.deid.dates.order import MOST_CONTRARY, DateOrder, count_orders, find_numeric_dates, settle_order
 from chaffinch.deid.dates.points import Order
 from chaffinch.deid.keys import Secret
@@ -17,7 +18,7 @@ from chaffinch.deid.release.patient import Release, Released, Withheld
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.batches import release_units
 from chaffinch.jobs.date_order import SAMPLE_CHARACTERS, SAMPLE_NOTES, settle_date_order
-from chaffinch.jobs.deid import DEFAULT, POLICY
+from chaffinch.jobs.deid import DEFAULT
 from chaffinch.jobs.pool.worker import turn_off_core_dumps
 from chaffinch.jobs.spark.attempts import Rows, map_notes
 from chaffinch.jobs.spark.batches import Note, batch_notes, to_record_batch
@@ -86,7 +87,7 @@ def deidentify(
     text: str = "text",
     id: str = "id",  # noqa: A002  (the name of the output column too)
     patient: str | None = "patient",
-    policy: str | Path | Policy = POLICY,
+    policy: str | Path | Policy = DEFAULT_POLICY,
     detector: DetectorSpec = DEFAULT_DETECTOR,
     secret_file: str | Path | SecretFile | None = None,
     settings: Settings = NO_SETTINGS,
