@@ -21,7 +21,7 @@ LOADERS: dict[str, tuple[str, str]] = {
 
 
 def load(path: str | Path) -> Any:
-    """Return the model of a file, or the packaged model of that name; ModelError if there is none or it is damaged.
+    """Return the packaged model of that name, else the model of the file; ModelError if there is none or it is damaged.
 
     It is a `Tagger`, a detector of identifiers ("deid-en"), a `weak.WeakTagger`, an aggregator of votes, or an
     extractor of relations, by the kind in the file's manifest. `chaffinch.weak.load` also takes the objects that a file

@@ -73,10 +73,20 @@ class _NumpyFinder(MetaPathFinder):
         return spec
 
 
+_command = False  # whether this process is a command of ours, and no other program's
+
+
 def limit_process() -> None:
-    """Give all libraries of this process, and of those it starts, one thread, unless the environment has a number."""
+    """Give all libraries of this process, a command of ours, one thread, unless the environment has a number."""
+    global _command  # noqa: PLW0603  (a fact of the process)
+    _command = True
     for name in VARIABLES:
         os.environ.setdefault(name, "1")
+
+
+def is_command() -> bool:
+    """Return whether this process is a command of ours; only there may parts of other libraries be left out."""
+    return _command
 
 
 def _load_blas_of_scipy() -> None:

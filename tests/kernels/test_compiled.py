@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,14 @@ def test_no_folder_no_harm(tmp_path: Path) -> None:
     done = python(code, blocked)
     assert done.stdout.strip() == "[0 0]"
     assert "not kept" in done.stderr
+
+
+def test_only_commands_of_ours_do_without_parts_of_the_compiler(tmp_path: Path) -> None:
+    code = (
+        "import chaffinch.kernels._compile\n"
+        "from numba.np import arraymath; from numba.core.typing import cffi_utils\n"
+        "print(arraymath._HAVE_BLAS, cffi_utils.SUPPORTED)"
+    )
+    assert python(code, tmp_path).stdout.split() == ["True", str(find_spec("cffi") is not None)]
+    command = "from chaffinch.threads import limit_process; limit_process()\n"
+    assert python(command + code, tmp_path).stdout.split() == ["False", "False"]

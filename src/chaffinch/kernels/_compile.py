@@ -18,6 +18,8 @@ from typing import ParamSpec, TypeVar
 
 import numba
 
+from chaffinch.threads import is_command
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -30,6 +32,9 @@ REORDER = frozenset({"contract", "reassoc"})
 # Kernels allocate nothing: without numba's reference counting, a slice of an array is free.
 # They touch no Python object, so they release the GIL and threads run in parallel.
 OPTIONS = {"error_model": "numpy", "_nrt": False, "nogil": True}
+
+# Modules of numba, and packages that they look for: all of scipy.linalg, to learn whether there is a BLAS, and cffi.
+_NOT_NEEDED = {"numba.np.arraymath": "scipy.linalg.cython_blas", "numba.core.typing.cffi_utils": "cffi"}
 
 
 def cache_folder() -> Path | None:
@@ -94,22 +99,22 @@ def _announce(folder: Path | None) -> None:
         log.warning("compiling kernels, once, for some seconds (%s)", outcome)
 
 
-def _import_without_scipy() -> None:
-    """Import numba's array functions, which else import all of scipy.linalg just to learn whether there is a BLAS.
+def _import_lean() -> None:
+    """Import modules of numba without packages that they only look for; another program may want them, ours does not.
 
-    That costs a tenth of the start of a short run, and no kernel calls BLAS.
+    Each costs a short run some hundredths of a second.
     """
-    asked = "scipy.linalg.cython_blas"
-    if asked in sys.modules:
-        return
-    sys.modules[asked] = None  # type: ignore[assignment]  # Python's way to make an import fail
-    try:
-        import_module("numba.np.arraymath")
-    finally:
-        del sys.modules[asked]
+    for module, looked_for in _NOT_NEEDED.items():
+        if looked_for in sys.modules:
+            continue
+        sys.modules[looked_for] = None  # type: ignore[assignment]  # Python's way to make an import fail
+        try:
+            import_module(module)
+        finally:
+            del sys.modules[looked_for]
 
 
 FOLDER = None if numba.config.DISABLE_JIT else cache_folder()
 _announce(FOLDER)
-if not numba.config.DISABLE_JIT:
-    _import_without_scipy()
+if is_command() and not numba.config.DISABLE_JIT:
+    _import_lean()

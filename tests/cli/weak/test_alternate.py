@@ -7,12 +7,12 @@ import json
 import os
 import shutil
 import signal
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from chaffinch.cli import frame, main
 from chaffinch.cli.weak import alternate as weak_alternate
@@ -150,7 +150,9 @@ def test_embeddings_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_terminal_shows_one_live_line(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = io.StringIO()
-    monkeypatch.setattr(frame.output, "Console", lambda **_: Console(file=shown, force_terminal=True, width=80))
+    monkeypatch.setattr(shown, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", shown)
+    monkeypatch.setenv("TERM", "xterm")
     with frame.live_line("votes", weak_alternate.step_line, quiet=False) as tell:
         assert tell is not None
         tell(Step("student fold", 2, 5))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from rich.table import Table
 
 from chaffinch.cli.frame.output import facts_table, table_of
 from chaffinch.cli.frame.results import Result, facts_of, losses_table
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 class RunResult(Result, kw_only=True):

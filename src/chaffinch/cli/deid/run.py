@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from chaffinch.bundle import list_packaged_models
 from chaffinch.cli import frame
@@ -373,6 +371,9 @@ def _progress(job: ReleaseJob, *, quiet: bool) -> Iterator[Tick]:
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} notes"), TextColumn("{task.fields[rate]}"))
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("notes", total=None, rate="")

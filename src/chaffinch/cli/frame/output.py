@@ -7,14 +7,14 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import msgspec
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from chaffinch.errors import ChaffinchError, ConfigError
+
+if TYPE_CHECKING:
+    from rich.table import Table  # rich is loaded when something is shown: a quiet run needs none
 
 T = TypeVar("T")
 
@@ -31,6 +31,8 @@ def emit(
     if as_json:
         target.write(msgspec.json.format(msgspec.json.encode(result), indent=2).decode() + "\n")
         return
+    from rich.console import Console
+
     console = Console(file=target)
     if not console.is_terminal:
         console = Console(width=200)
@@ -53,6 +55,8 @@ def label_of(key: str) -> str:
 
 def table_of(rows: Sequence[Mapping[str, Any]], *, title: str = "") -> Table:
     """Return a table of rows with a column per key; columns of numbers are aligned right."""
+    from rich.table import Table
+
     table = Table(title=title or None, title_justify="left", show_edge=False, pad_edge=False, box=None)
     for key in rows[0] if rows else ():
         numeric = all(isinstance(row[key], int | float) or row[key] in ("", "-") for row in rows)
@@ -64,6 +68,8 @@ def table_of(rows: Sequence[Mapping[str, Any]], *, title: str = "") -> Table:
 
 def facts_table(facts: Mapping[str, Any]) -> Table:
     """Return a table of two columns without header: keys as words, and values."""
+    from rich.table import Table
+
     table = Table(show_header=False, show_edge=False, pad_edge=False, box=None)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
@@ -78,6 +84,9 @@ def progress(items: Iterable[T], what: str, *, quiet: bool, total: int | None = 
     if quiet or not sys.stderr.isatty():
         yield from items
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     columns = (SpinnerColumn(), TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         yield from bar.track(items, total=total)
@@ -86,12 +95,14 @@ def progress(items: Iterable[T], what: str, *, quiet: bool, total: int | None = 
 @contextmanager
 def live_line(first: str, words: Callable[[T], str], *, quiet: bool) -> Iterator[Callable[[T], None] | None]:
     """Yield a callback that shows `words(step)` on one line of stderr; None if quiet or stderr is no terminal."""
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
+    if quiet or not sys.stderr.isatty():
         yield None
         return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as live:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as live:
         task = live.add_task(first, total=None)
         yield lambda step: live.update(task, description=words(step))
 

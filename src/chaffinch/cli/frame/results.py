@@ -7,12 +7,14 @@ data and stay as they are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from rich.table import Table
 
 from chaffinch.cli.frame.output import facts_table, table_of
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 class Result(msgspec.Struct, kw_only=True):

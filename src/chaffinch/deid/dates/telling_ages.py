@@ -152,7 +152,7 @@ def find_old_dates(
 
 
 def tells_age_over(dated: DatedText, limit: AgeLimit, timeline: Timeline) -> bool:
-    """Tell whether this date may reveal an age over the limit; one that cannot be read does if it is a birth date."""
+    """Tell whether a date may reveal an age over the limit; a birth date does if unreadable or after all events."""
     if _COUNT.search(dated.text) and cap_ages(dated.text, limit.years) not in (None, dated.text):
         return True
     days = _possible_days(dated, timeline.reference_year)

@@ -158,7 +158,7 @@ def _csv_row(cells: Mapping[str, str], width: int, header: Sequence[str], line: 
 
 
 def _lines_with_numbers(content: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are not blank, numbered from 1."""
+    """Yield (line number, line) of each line that is not blank; numbers count all lines from 1, blank ones too."""
     for number, text in enumerate(content.removeprefix("\ufeff").split("\n"), start=1):
         if text.strip():
             yield number, text

@@ -230,7 +230,7 @@ class Pool:
         worker.close()
 
     def _try_again(self, batch: Batch) -> Results:
-        """Return the results of a batch whose worker died: run it alone; if that dies too, divide it."""
+        """Return the results of a batch whose worker died: run alone, else by parts, without what kills workers."""
         try:
             return self._run_alone(batch)
         except _WorkerDied as death:

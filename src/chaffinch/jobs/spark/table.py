@@ -52,7 +52,7 @@ def read_notes(df: DataFrame, columns: NoteColumns, *, unique_ids: bool = False)
 
 
 def partition_notes(notes: DataFrame, *, by_patient: bool, partitions: int | None = None) -> DataFrame:
-    """Return notes in `partitions` parts; with `by_patient` each patient's in one part, sorted; ConfigError below 1."""
+    """Return notes in `partitions` parts, with `by_patient` a patient's in one, parts sorted; ConfigError below 1."""
     if partitions is not None and partitions < 1:
         raise ConfigError(f"partitions must be at least 1, got {partitions}")
     if not by_patient:

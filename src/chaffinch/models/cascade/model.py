@@ -115,7 +115,7 @@ class Model:
         return list(zip(runs_of_documents, np.split(chances, cuts), strict=True))
 
     def _token_classes(self, seen: Observed, columns: Sequence[Column], states: Places, bias: Bias) -> TokenClasses:
-        """Return the published second stage over the segments of these states."""
+        """Return the second stage's chains inside the segments of these states; `columns` are context features."""
         classifier = cast(Linear, self.classifier)  # classify="tokens" has two stages
         return TokenClasses.of(classifier, seen, list(columns), (self.readings[-1].labels, states), bias)
 

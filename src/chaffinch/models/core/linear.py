@@ -98,7 +98,7 @@ class Linear:
         return self.vocabulary.view(seen, columns), self._add_bias(self.stored, bias)
 
     def decode(self, seen: Observed, columns: Sequence[Column], bias: Mapping[str, float] | None = None) -> Places:
-        """Return (N,) the best state of every token, with `bias` added by label; 0 at pads."""
+        """Return (N,) the best state of every token by its features, `bias` added by label; 0 at pads."""
         return linear.decode(*self.view(seen, columns, bias), self.labels.states)
 
     def batch(

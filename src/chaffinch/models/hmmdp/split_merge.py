@@ -135,7 +135,7 @@ def merge_states(q: Globals, counts: Counts, parent: Ints) -> tuple[Globals, Cou
 
 
 def split_gains(q: Globals, counts: Counts, parent: Ints) -> Floats:
-    """Return the gain of each split (parents,): log evidence of its halves minus that of the merged state."""
+    """Return (parents,) each split's gain: log evidence of halves, and of choosing one, minus the merged state's."""
     alone = _log_evidence(q, counts)
     merged_q, merged = merge_states(q, counts, parent)
     together = _log_evidence(merged_q, merged)

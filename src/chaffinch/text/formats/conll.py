@@ -252,7 +252,7 @@ def _check_tag(tag: str, file: Entry, number: int) -> None:
 
 
 def _document(options: ReadOptions, otherwise: str, block: _Block) -> Document:
-    """Return the document of a block, other columns and an unusual mark as meta; `otherwise` is the id without one."""
+    """Return a block's document: other columns, odd mark or separator as meta; `otherwise` is the id without one."""
     layout = block.layout
     text, tokens, sentences = lay_out(block.words, block.sizes)
     name = otherwise if block.mark is None else _id_of_mark(block.mark, otherwise)

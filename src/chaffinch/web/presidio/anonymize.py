@@ -36,7 +36,7 @@ class Chosen:
 
 
 def anonymize(engine: Engine, body: dict[str, Any]) -> dict[str, Any]:
-    """Return {text, items}: each result replaced by its operator, items last first; Problem if the body is bad."""
+    """Return {text, items}: results merged, then replaced by operators, items last first; Problem if body is bad."""
     if not body:
         raise refuse("Invalid request json", 400)
     chosen = _read_operators(body.get("anonymizers"))

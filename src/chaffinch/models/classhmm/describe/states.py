@@ -80,7 +80,7 @@ class _BestPaths:
 
     @classmethod
     def of(cls, model: Model, evidence: Evidence, seen: Observed | None = None) -> _BestPaths:
-        """Compute the best states of all sentences inside the tags that the evidence allows."""
+        """Return all sentences' best states inside the tags that the evidence allows, and the mentions they make."""
         seen, batch = model.batch(evidence.task.docs, seen=seen)
         active, logs = evidence.active(model.labels)
         cells = np.repeat(np.arange(len(active.which)), active.widths), active.cells

@@ -102,7 +102,7 @@ def resolve_runs(found: Iterable[Run], losses: Losses) -> list[Run]:
 def tags_of(
     doc: Document, spans: Iterable[Span], options: WriteOptions, scheme: Scheme, sizes: Sequence[int]
 ) -> list[str]:
-    """Return a tag per token; of overlaps the longest span stays, one over a sentence end is cut; count losses."""
+    """Return a tag per token; of overlaps the longest stays, one over a sentence end is cut in two; count losses."""
     found = resolve_runs(token_runs(doc, spans, options.losses), options.losses)
     tags: list[str] = []
     waiting = 0
