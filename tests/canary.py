@@ -59,6 +59,7 @@ class Canary:
                 pass_fds=[fd],
                 check=False,
             )
+        _keep_kernels(Path(places["CHAFFINCH_CACHE"]))
         self._check_streams(done)
         self._check_files(private, written.read_text().splitlines(), outputs)
         return done
@@ -91,3 +92,15 @@ def _copy_kernels(cache: Path) -> None:
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileNotFoundError):
                 shutil.copy2(path, target)
+
+
+def _keep_kernels(cache: Path) -> None:
+    """Adds kernels that a command compiled and this test run had not, so that no later command compiles them again."""
+    warm = Path(os.environ["CHAFFINCH_CACHE"])
+    for index in cache.rglob("*.nbi"):
+        place = warm / index.relative_to(cache).parent
+        if any(place.glob(f"{index.stem}.*")):
+            continue  # the run has this kernel, perhaps with other code: numbers of code files are those of its index
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in [*index.parent.glob(f"{index.stem}.*.nbc"), index]:  # the index last: it says what is there
+            shutil.copy2(path, place / f"{path.name}.part").replace(place / path.name)
