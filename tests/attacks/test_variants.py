@@ -72,7 +72,7 @@ MOST_LOST = {"an accent on every letter": 0.001, "letter-spaced": 0.05, "letter-
 
 @cache
 def invented() -> list[Document]:
-    patients = sized(3, 40)
+    patients = sized(2, 40)
     return [*deid_notes(patients, 2, seed=11), *deid_notes(patients, 2, seed=12, style="varied")]
 
 

@@ -204,7 +204,7 @@ def test_no_secret_is_on_a_command_line_or_in_the_environment_and_no_socket_is_o
     assert not [key for key in SECRETS if key in b"".join(seen)]
 
 
-def test_an_interrupt_ends_the_workers_and_the_run_can_be_wait_for_replies(
+def test_an_interrupt_ends_the_workers_and_the_run_can_be_resumed(
     notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: list[subprocess.Popen[bytes]]
 ) -> None:
     from chaffinch.jobs.run import Interrupted
@@ -226,7 +226,7 @@ def test_an_interrupt_ends_the_workers_and_the_run_can_be_wait_for_replies(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the signal of a dead parent is that of Linux")
-def test_workers_end_with_their_parent_and_the_run_can_be_wait_for_replies(notes: Path, tmp_path: Path) -> None:
+def test_workers_end_with_their_parent_and_the_run_can_be_resumed(notes: Path, tmp_path: Path) -> None:
     cf.deid.Secret(SECRET.key).write(tmp_path / "secret")
     for number in range(30, 200):
         (notes / f"{number:02d}-p{number % 10}.txt").write_bytes(note(number).encode() * 8)
