@@ -15,6 +15,7 @@ from scipy.stats import beta, binom, hypergeom
 from chaffinch.deid.leakage import bounds as leakage_bounds
 from chaffinch.deid.leakage import branch_and_bound as leakage_search
 from chaffinch.deid.leakage.bounds import Stratum, detection_chances, leaking_upper, leaks_upper, notes_upper
+from chaffinch.errors import ConfigError
 
 Design = tuple[tuple[int, int], ...]  # of each stratum: its size, and how many are read
 DESIGNS: list[Design] = [
@@ -230,3 +231,23 @@ def test_strata_nobody_read_count_in_full() -> None:
     assert notes_upper([Stratum(50, 0, 0), Stratum(10, 5, 0)]) == 50 + leaking_upper(10, 5, 0)
     assert leaks_upper([Stratum(50, 0, 0), Stratum(10, 10, 4)], most=3) == 150 + 4
     assert notes_upper([Stratum(50, 50, 3), Stratum(10, 10, 4)]) == 7
+
+
+@pytest.mark.parametrize(
+    ("stratum", "most", "recall", "alpha"),
+    [
+        (Stratum(10, 11, 0), 3, 1.0, 0.05),
+        (Stratum(10, -1, 0), 3, 1.0, 0.05),
+        (Stratum(10, 2, 7), 3, 1.0, 0.05),
+        (Stratum(10, 2, -1), 3, 1.0, 0.05),
+        (Stratum(10, 2, 0), 0, 1.0, 0.05),
+        (Stratum(10, 2, 0), 3, 0.0, 0.05),
+        (Stratum(10, 2, 0), 3, 1.01, 0.05),
+        (Stratum(10, 2, 0), 3, 1.0, 0.0),
+        (Stratum(10, 2, 0), 3, 1.0, 1.0),
+        (Stratum(10, 2, 0), 3, float("nan"), 0.05),
+    ],
+)
+def test_a_review_that_cannot_be_has_no_bound(stratum: Stratum, most: int, recall: float, alpha: float) -> None:
+    with pytest.raises(ConfigError):
+        leaks_upper([Stratum(50, 5, 1), stratum], most=most, recall=recall, alpha=alpha)

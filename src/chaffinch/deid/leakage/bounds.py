@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.deid.leakage.branch_and_bound import Grid, largest_total
+from chaffinch.errors import ConfigError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -68,6 +69,7 @@ def leaking_upper(size: int, read: int, found: int, *, recall: float = 1.0, alph
     >>> leaking_upper(12_000, 300, 0), leaking_upper(5, 5, 2)
     (117, 2)
     """
+    _check_review([Stratum(size, read, found)], 1, recall, alpha)
     if read == 0:
         return size
     low, high = found, size - (read - found) if recall == 1 else size
@@ -80,6 +82,7 @@ def leaking_upper(size: int, read: int, found: int, *, recall: float = 1.0, alph
 
 def notes_upper(strata: Sequence[Stratum], *, recall: float = 1.0, alpha: float = 0.05) -> int:
     """Return an upper bound on leaking notes (which `found` counts) in all strata; unread strata count in full."""
+    _check_review(strata, 1, recall, alpha)
     unread = sum(part.size for part in strata if part.read == 0)
     strata = [part for part in strata if part.read > 0]
     if len(strata) <= 1:
@@ -97,14 +100,26 @@ def notes_upper(strata: Sequence[Stratum], *, recall: float = 1.0, alpha: float 
 def leaks_upper(strata: Sequence[Stratum], *, most: int, recall: float = 1.0, alpha: float = 0.05) -> int:
     """Return an upper bound on the leaks in all strata, wrong with chance `alpha`; a note counts at most `most`.
 
-    `found` must count a note so too; no argument is checked. Without such a limit no bound can hold: a single unread
-    note could have any number of leaks.
+    `found` must count a note so too. Without such a limit no bound can hold: a single unread note could have any number
+    of leaks. Raise ConfigError for a review that cannot be.
     """
+    _check_review(strata, most, recall, alpha)
     if most == 1:
         return notes_upper(strata, recall=recall, alpha=alpha)
     unread = sum(part.size * most for part in strata if part.read == 0)
     known, parts, seen = _strata_to_test([part for part in strata if part.read > 0], most, recall)
     return unread + known + (_chernoff_bound(parts, seen, most, recall, alpha)[0] if parts else 0)
+
+
+def _check_review(strata: Sequence[Stratum], most: int, recall: float, alpha: float) -> None:
+    """Raise ConfigError if more was read than there is, or found than read, or a chance is out of range."""
+    for size, read, found in strata:
+        if not (0 <= read <= size and 0 <= found <= read * most):
+            where = f"a stratum of {size} notes with {read} read and {found} found, at most {most} a note,"
+            raise ConfigError(f"{where} cannot be; count again")
+    if most < 1 or not 0 < recall <= 1 or not 0 < alpha < 1:
+        given = f"most={most}, recall={recall} and alpha={alpha}"
+        raise ConfigError(f"{given} give no bound; use most >= 1, 0 < recall <= 1 and 0 < alpha < 1")
 
 
 def detection_chances(size: int, read: int, leaking: Ints, recall: float, most: int) -> Floats:
