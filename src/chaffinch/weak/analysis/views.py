@@ -128,7 +128,7 @@ class Truth:
     @classmethod
     def of(cls, docs: Sequence[Document], layer: str | None, votes: Votes) -> Truth:
         """Read gold labels of tokens and spans from `layer`, default "gold"; DataError if a named layer is nowhere."""
-        name = layer or GOLD
+        name = GOLD if layer is None else layer
         has = np.array([name in doc.layers for doc in docs], np.bool_)
         if layer is not None and not has.any():
             raise DataError(f"no document has the layer {layer!r}; name another with gold, or leave it out")
