@@ -58,7 +58,9 @@ VERBS: dict[str, tuple[Callable[[], list[Document]], list[str]]] = {
          "--group-by", "(.*)"],
     ),
     "deid adapt": (marked, ["deid", "adapt", "IN", "-o", "OUT", "--model", "none", "--gold", "IN"]),
-    "deid adapt a model": (marked, ["deid", "adapt", "IN", "-o", "OUT", "--model", "START", "--gold", "IN", "--no-check"]),
+    "deid adapt a model": (
+        marked, ["deid", "adapt", "IN", "-o", "OUT", "--model", "START", "--gold", "IN", "--no-check"]
+    ),
     "weak aggregate": (lambda: voted(0, 12), ["weak", "aggregate", "IN", "-o", "DOCS", "--save", "OUT"]),
     "weak aggregate chmm": (
         lambda: voted(0, 12), ["weak", "aggregate", "IN", "-o", "DOCS", "--save", "OUT", "--method", "chmm"]
