@@ -103,4 +103,6 @@ def _keep_kernels(cache: Path) -> None:
             continue  # the run has this kernel, perhaps with other code: numbers of code files are those of its index
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in [*index.parent.glob(f"{index.stem}.*.nbc"), index]:  # the index last: it says what is there
-            shutil.copy2(path, place / f"{path.name}.part").replace(place / path.name)
+            part = place / f"{path.name}.part"
+            shutil.copy2(path, part)
+            part.replace(place / path.name)
