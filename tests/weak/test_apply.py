@@ -68,7 +68,7 @@ def test_a_source_that_fails_is_counted_and_stops_nothing() -> None:
     assert strange.errors == {"span outside the text": 3 + 1, "not a span": 3}  # (0, 3) does not fit the empty one
     assert strange.spans == 2
     assert good.spans == 2
-    assert applied.report.failed == ("failing", "odd")
+    assert applied.report.faulty_sources == ("failing", "odd")
     for doc in NOTES:
         assert not doc.text or doc.text not in repr(applied)
 

@@ -171,7 +171,7 @@ def test_other_computers_need_tls_and_a_token(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="other computers"):
             ServerSettings(host="0.0.0.0", **wrong)
     open_settings = ServerSettings(host="0.0.0.0", token=TOKEN, tls=tls, names=("notes.example",))
-    assert open_settings.allowed_hosts == {"0.0.0.0", "notes.example"}
+    assert open_settings.host_names == {"0.0.0.0", "notes.example"}
     assert ServerSettings(host="127.0.0.7").is_local
     assert TOKEN not in repr(open_settings)
     with pytest.raises(ConfigError, match="no such file"):

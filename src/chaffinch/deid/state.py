@@ -116,7 +116,7 @@ class State:
 
     @property
     def salt(self) -> bytes:
-        """Return the salt in the header, by which one version of a state is told from another."""
+        """Return the salt in the header, which differs between any two versions of a state."""
         return salt_of(self._seal.header, STATE)
 
     def __iter__(self) -> Iterator[PatientMemory]:

@@ -64,7 +64,7 @@ class ApplyReport:
     sources: tuple[Tally, ...]
 
     @property
-    def failed(self) -> tuple[str, ...]:
+    def faulty_sources(self) -> tuple[str, ...]:
         """Return the names of the sources that had errors."""
         return tuple(tally.name for tally in self.sources if tally.errors)
 

@@ -82,7 +82,7 @@ class Guard:
     async def _check(self, scope: Scope, section: Section) -> None:
         """Raise Problem unless host and origin are right and, outside open paths, the section admits the request."""
         connection = HTTPConnection(scope)
-        check_host(connection.headers, self.settings.allowed_hosts)
+        check_host(connection.headers, self.settings.host_names)
         check_origin(connection.headers)
         if scope["path"] not in section.open_paths:
             admitted = section.admit(connection, self.settings)

@@ -87,7 +87,7 @@ class ServerSettings:
             return False
 
     @property
-    def allowed_hosts(self) -> frozenset[str]:
+    def host_names(self) -> frozenset[str]:
         """Return the names, in lower case and without a port, that a request's Host header may have."""
         local = LOOPBACK_NAMES if self.is_local else ()
         return frozenset(name.lower().strip("[]") for name in (self.host, *local, *self.names))

@@ -48,7 +48,7 @@ def project_command(run: Callable[..., ProjectResult]) -> Callable[..., None]:
     """
     asked = dict(inspect.signature(run, eval_str=True).parameters)
     opens = asked.pop("project", None) is not None
-    given = _opened if opens else _printed
+    given = _options_with_project if opens else _options_of_all
     shared = inspect.signature(given, eval_str=True).parameters
     rest = {name: one for name, one in shared.items() if name not in asked}
     folder = {"folder": rest.pop("folder")} if opens else {}
@@ -72,11 +72,11 @@ def project_command(run: Callable[..., ProjectResult]) -> Callable[..., None]:
     return command
 
 
-def _printed(json: frame.Json = False, quiet: frame.Quiet = False, config: frame.Config = None) -> None:
+def _options_of_all(json: frame.Json = False, quiet: frame.Quiet = False, config: frame.Config = None) -> None:
     """Do nothing: these are the options of all verbs."""
 
 
-def _opened(
+def _options_with_project(
     folder: _Folder,
     key_file: _Key = None,
     json: frame.Json = False,

@@ -116,8 +116,8 @@ class _Voters:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a source's warning may quote the document
                 voted = apply(self.sources, docs)
-            if voted.report.failed:
-                frame.note(f"Sources with errors: {', '.join(voted.report.failed)}.", quiet=self.quiet)
+            if voted.report.faulty_sources:
+                frame.note(f"Sources with errors: {', '.join(voted.report.faulty_sources)}.", quiet=self.quiet)
             for tally in voted.report.sources:
                 for hint in tally.hints:
                     frame.note(f"The source {tally.name!r}: {hint}.", quiet=self.quiet)

@@ -158,7 +158,7 @@ class HybridDetector:
         return self.score_tokens(documents)[1]
 
     def prepare(self, docs: Iterable[Document]) -> list[Document]:
-        """Return the documents as taggers read them: with cues, and in capitals where their case says nothing."""
+        """Return the documents as taggers read them: with cues, and in capitals where case tells nothing."""
         return list(cues.with_cues(map(upper_if_caseless, docs) if self.model.rules else docs, self.lists))
 
     def score_tokens(self, docs: Sequence[Document]) -> tuple[TokenIndex, Soft, list[list[Span]]]:

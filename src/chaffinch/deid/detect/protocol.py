@@ -48,7 +48,7 @@ class Detector(Protocol):
 
 @runtime_checkable
 class RememberingDetector(Protocol):
-    """A detector that can be told names of a patient's earlier notes, and tells those of new ones."""
+    """A detector that takes the names of a patient's earlier notes, and gives those of new ones."""
 
     def read(
         self, documents: Sequence[Document], remembered: Mapping[str, NameCounts], /

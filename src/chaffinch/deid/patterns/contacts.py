@@ -34,7 +34,7 @@ _PHONE_WORDS = (
 @cache
 def patterns() -> tuple[Pattern, ...]:
     """Return all patterns of contacts: phones, pagers, e-mail and web addresses, network addresses, user names."""
-    return (*_phones(), *_cued_phones(), *_faxes_and_pagers(), *_addresses(), *_network_addresses(), *_users())
+    return (*_phones(), *_phones_after_cues(), *_faxes_and_pagers(), *_addresses(), *_network_addresses(), *_users())
 
 
 _NO_MONEY = r"[\d$€£][,.]?|[A-Za-z]-?"
@@ -89,7 +89,7 @@ def _phones() -> tuple[Pattern, ...]:
     )
 
 
-def _cued_phones() -> tuple[Pattern, ...]:
+def _phones_after_cues() -> tuple[Pattern, ...]:
     """Return the patterns of telephone numbers beside an area code in brackets or a word such as phone or office."""
     return (
         Pattern(

@@ -106,14 +106,14 @@ def signature(word: str, pack: Pack, among: WordClasses = "seven") -> str:
                 return f"{MARK}PHONE|{fields}"
             if fields := classes.number(word, pack):
                 return f"{MARK}NUM|{fields}"
-        if fields := _mixed(word, among):
+        if fields := _code_mixed_word(word, among):
             return f"{MARK}{fields}"
     elif fields := classes.date(word, pack):
         return f"{MARK}DATE|{fields}"
     return f"{MARK}ALPHA|{_letters(word, pack)}"
 
 
-def _mixed(word: str, among: WordClasses) -> str | None:
+def _code_mixed_word(word: str, among: WordClasses) -> str | None:
     """Return "CATEGORY|fields" of a word that is no date or phone number; None if it is a word of letters."""
     if among == "five":
         digits = classes.count_digits(word)

@@ -106,5 +106,5 @@ class SparseWeights:
 
 
 def _ranges(begins: NDArray[Any], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the numbers from each beginning on, so many as its length says, one range after another."""
+    """Return the whole numbers of ranges, given by first number and length, one range after another."""
     return np.arange(int(lengths.sum())) + np.repeat(begins - np.cumsum(lengths) + lengths, lengths)

@@ -87,7 +87,7 @@ class _Tally:
 
 
 def learn_heads(pages: Sequence[LabelledText]) -> Heads:
-    """Return which nouns end labelled phrases, with their label; which may stand alone; which words join no phrase.
+    """Return the nouns that end labelled phrases, by label; those that may be alone; the words that join no phrase.
 
     A head is the last word of labelled spans with at least 4 different words before it, is labelled in at least 30 % of
     its occurrences, and mostly with one label. A word belongs to a phrase if it occurs inside of spans at least as

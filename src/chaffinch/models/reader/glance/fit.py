@@ -173,7 +173,7 @@ def scores(network: Any, lessons: Sequence[Lesson], config: Glance, words: _Word
 
 
 def _windows(lessons: Sequence[Lesson], reach: int) -> Ints:
-    """Return (learnt tokens, 2 R + 1) the rows of each token's window; the row after all stands for an edge."""
+    """Return (learnt tokens, 2 R + 1) the rows of each token's window; the row after the last is that of an edge."""
     total, out, first = sum(len(lesson.words) for lesson in lessons), list[Ints](), 0
     for lesson in lessons:
         T = len(lesson.words)
