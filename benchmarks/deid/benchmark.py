@@ -104,6 +104,11 @@ class Bench:
                 false = _false(own[f"{mode} prose"])
                 more = {"false per 1,000": false, "train CPU s": own["train CPU s"]}
                 self.counted(f"{fold} held out, {mode}", own[mode], **more)
+                if whole := own.get(f"whole {mode}"):
+                    self.counted(
+                        f"{fold} held out, with the reader, {mode}",
+                        whole, **{"false per 1,000": _false(own[f"whole {mode} prose"])},
+                    )  # fmt: skip
             found = summed(own[mode] for own in answers.values())
             self.counted(f"all folds, {mode}", found)
             self._levels("english", mode, found)

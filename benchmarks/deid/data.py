@@ -21,6 +21,7 @@ from recipes import abstracts, deid_en
 Fold: TypeAlias = Literal["aci-phi", "asq-phi", "sites ab", "sites cd", "sites ef", "written"]
 
 FOLDS: tuple[Fold, ...] = ("aci-phi", "asq-phi", "sites ab", "sites cd", "sites ef")
+CORPORA: tuple[Fold, ...] = ("aci-phi", "asq-phi")  # neither reader nor second stage of the packaged model knows them
 SITES: Fold = "sites ef"  # where one fold of generated notes is enough
 WRITTEN: Fold = "written"  # all corpora and sites are learnt from
 PATIENTS, NOTES_EACH = 40, 3  # of held-out sites
