@@ -96,7 +96,7 @@ def english(job: Job) -> Answer:
 
 
 def _with_packaged(taggers: Model) -> Model:
-    """Return taggers with second stage, reader and glance of the packaged model, and with dials set anew on dev notes."""
+    """Return taggers with second stage, reader and glance of the packaged model, and dials set on dev notes."""
     from recipes import deid_en
 
     packaged = load(DEFAULT)
