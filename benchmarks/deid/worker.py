@@ -20,7 +20,6 @@ import chaffinch as cf
 from benchmarks.deid import data as notes
 from benchmarks.deid import dates, peers
 from benchmarks.deid.scores import Tally, tally
-from benchmarks.deid.writers.corpus import read_notes
 from benchmarks.hmmdp.worker import FOUND, spent
 from chaffinch import Document, Span
 from chaffinch.deid.detect.detector import LAYER, HybridDetector
@@ -97,6 +96,8 @@ def english(job: Job) -> Answer:
 
 def _with_packaged(taggers: Model) -> Model:
     """Return taggers with second stage, reader and glance of the packaged model, and dials set on dev notes."""
+    from benchmarks.deid.writers.corpus import read_notes  # that package imports this module
+
     from recipes import deid_en
 
     packaged = load(DEFAULT)
