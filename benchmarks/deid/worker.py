@@ -97,7 +97,6 @@ def english(job: Job) -> Answer:
 def _with_packaged(taggers: Model) -> Model:
     """Return taggers with second stage, reader and glance of the packaged model, and dials set on dev notes."""
     from benchmarks.deid.writers.corpus import read_notes  # that package imports this module
-
     from recipes import deid_en
 
     packaged = load(DEFAULT)
