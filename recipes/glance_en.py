@@ -20,6 +20,7 @@ from chaffinch.bundle import Manifest
 from chaffinch.deid.detect import cues
 from chaffinch.deid.detect.model import upper_if_caseless
 from chaffinch.deid.detect.word_lists import word_lists
+from chaffinch.deid.training.course import Course
 from chaffinch.deid.training.rewrite.redraw import Redrawer
 from chaffinch.models.core.training import Progress, Watcher
 from chaffinch.models.reader.glance.config import Glance
@@ -27,7 +28,7 @@ from chaffinch.models.reader.glance.fit import Cued, fit
 from chaffinch.models.reader.glance.model import KIND, Model
 from chaffinch.text import Document
 from chaffinch.text.view import ShownDocument
-from recipes.reader_en import Course, Notes
+from recipes import reader_en
 
 SEED = 1  # of the copies: other ones than the reader's
 
@@ -41,7 +42,7 @@ def with_cues(doc: Document) -> Cued:
 
 def make(data: Path, config: Glance | None = None) -> Model:
     """Return the glance of the packaged model, learnt from the train writers and a folder of corpora."""
-    notes, course = Notes.read(data), Course(seed=SEED)
+    notes, course = reader_en.read(data), Course(seed=SEED)
     redraw = Redrawer.of(notes.written)
 
     def epoch(number: int) -> Iterator[Cued]:

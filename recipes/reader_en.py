@@ -15,23 +15,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 from benchmarks.deid.writers.corpus import GUIDELINE_TYPES, read_notes
 
-from chaffinch.deid.kinds import kind_of
-from chaffinch.deid.synth import notes as synth
-from chaffinch.deid.training.rewrite.edits import Marked
+from chaffinch.deid.training.course import Course, Notes
 from chaffinch.deid.training.rewrite.redraw import Redrawer
-from chaffinch.deid.training.rewrite.restyle import restyle
 from chaffinch.models.core.training import Progress, Watcher
 from chaffinch.models.reader.config import Reader
 from chaffinch.models.reader.fit import fit
 from chaffinch.models.reader.model import Model
-from chaffinch.text import Document, Span
 from recipes.abstracts import abstracts
 
 NAME = "reader-en"
@@ -41,61 +34,22 @@ NOTES = (
     "nreimers/MiniLM-L6-H384-uncased (MIT, Microsoft), on notes of chaffinch's own invented writers and on notes that "
     "chaffinch synth invented. Nobody in them exists."
 )
-_SAME = {"FAMILY": "PATIENT"}  # the guideline marks relatives as patients
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Notes:
-    """What there is to learn from."""
-
-    written: Sequence[Document]  # of the train writers
-    plain: Sequence[Document] = ()  # abstracts that hold no identifier
-
-    @classmethod
-    def read(cls, data: Path) -> Notes:
-        """Return the notes of the train writers, and abstracts from a folder of corpora."""
-        return cls(read_notes("train"), abstracts(data))
-
-
-@dataclass(frozen=True, slots=True)
-class Course:
-    """What an epoch is made of."""
-
-    redrawn: float = 0.7  # the share of written notes with other identifiers
-    restyled: float = 0.4  # the share of all notes in another style
-    generated: int = 60  # notes that are generated for an epoch
-    plain: int = 16  # abstracts without identifiers; 20 beside 200 notes: -.014 precision at recall .95, -30 % in prose
-    seed: int = 0
-
-    def epoch(self, notes: Notes, redraw: Redrawer, number: int) -> Iterator[Document]:
-        """Yield the notes of an epoch."""
-        rng = np.random.default_rng([self.seed, number])
-        for doc in notes.written:
-            marked = redraw(doc, rng) if rng.random() < self.redrawn else Marked.of(doc)
-            yield restyle(marked, rng, self.restyled).document(doc.id)
-        if self.generated:
-            for doc in synth.notes(self.generated, 1, seed=1000 * self.seed + number + 1, style="varied"):
-                yield restyle(_as_marked(doc), rng, self.restyled).document(doc.id)
-        for place in rng.permutation(len(notes.plain))[: self.plain].tolist():
-            yield restyle(Marked.of(notes.plain[place]), rng, self.restyled).document(notes.plain[place].id)
-
-
-def _as_marked(doc: Document) -> Marked:
-    """Return a generated note with the guideline's types; what it does not mark (departments) is no identifier."""
-    spans = (replace(span, label=kind_of(span.label).name) for span in doc.layer("gold"))
-    named = (Span(span.start, span.end, _SAME.get(span.label, span.label)) for span in spans)
-    return Marked(doc.text, tuple(span for span in named if span.label in GUIDELINE_TYPES))
+def read(data: Path) -> Notes:
+    """Return the notes of the train writers, and abstracts from a folder of corpora."""
+    return Notes(read_notes("train"), GUIDELINE_TYPES, abstracts(data))
 
 
 def learn(notes: Notes, config: Reader, course: Course, watcher: Watcher | None = None) -> Model:
     """Return a reader of written notes, generated ones and abstracts."""
     redraw = Redrawer.of(notes.written)
-    return fit(lambda number: course.epoch(notes, redraw, number), sorted(GUIDELINE_TYPES), config, watcher=watcher)
+    return fit(lambda number: course.epoch(notes, redraw, number), sorted(notes.labels), config, watcher=watcher)
 
 
 def make(data: Path, seed: int = 0) -> Model:
     """Return the reader of the packaged model, learnt from the train writers and a folder of corpora."""
-    return learn(Notes.read(data), Reader(seed=seed), Course(seed=seed), Watcher(tell=_tell))
+    return learn(read(data), Reader(seed=seed), Course(seed=seed), Watcher(tell=_tell))
 
 
 def _tell(progress: Progress) -> None:

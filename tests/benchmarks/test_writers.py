@@ -10,6 +10,7 @@ from itertools import combinations
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from benchmarks.deid import benchmark as deid
 from benchmarks.deid import peers, writers
@@ -28,9 +29,11 @@ from benchmarks.deid.writers.corpus import (
 )  # fmt: skip
 from benchmarks.deid.writers.counts import FIGURES, NoteCounts, count_note, estimate
 from benchmarks.deid.writers.overlap import count_overlaps, runs_of
+from benchmarks.deid.writers.site import compare, halves, precision_at
 from benchmarks.deid.writers.systems import OURS, VOICES, SystemJob, SystemResult, read_results, run_system
 
 from chaffinch import Document, Span
+from chaffinch.deid.detect.recall_dial import DialSample
 from chaffinch.errors import ConfigError
 
 BRIEFS = """# Briefs
@@ -288,3 +291,32 @@ def test_voices_are_scored_alone_and_together(corpus: Path, tmp_path: Path) -> N
     for result in results:
         asked = float(result.setting.rpartition(" ")[2])
         assert estimate(result.notes, FIGURES["R"]).value >= asked
+
+
+def sampled(chances: list[float], ruled: list[bool]) -> DialSample:
+    """Return four tokens, of which the first and the third are identifiers."""
+    gold = np.array([True, False, True, False])
+    return DialSample(np.array(chances), np.zeros(4, np.int64), np.array(ruled), gold)
+
+
+def test_precision_at_a_recall_counts_from_the_surest_and_rules_are_surest() -> None:
+    by_chance = sampled([0.9, 0.8, 0.7, 0.1], [False] * 4)
+    assert precision_at([by_chance], (0.5, 1.0)).tolist() == pytest.approx([1.0, 2 / 3])
+    by_rule = sampled([0.9, 0.8, 0.7, 0.1], [False, False, False, True])
+    assert precision_at([by_rule], (0.5, 1.0)).tolist() == pytest.approx([1 / 2, 2 / 4])
+
+
+def test_differences_are_of_the_same_patients_and_halves_share_none() -> None:
+    better, worse = sampled([0.9, 0.1, 0.8, 0.2], [False] * 4), sampled([0.1, 0.9, 0.2, 0.8], [False] * 4)
+    rows = {"before": {"p1": [worse], "p2": [better]}, "after": {"p1": [better], "p2": [better]}}
+    gain, error = compare(rows, "before", "after")
+    assert (gain > 0).all()
+    assert (error > 0).all()
+    same = compare(rows, "after", "after")
+    assert not same[0].any()
+    assert not same[1].any()
+    docs = [Document.make("note", id=str(number), group=f"p{number % 5}") for number in range(11)]
+    learnt, scored = halves(docs)
+    assert {doc.patient for doc in learnt} == {"p1", "p3"}
+    assert {doc.patient for doc in scored} == {"p0", "p2", "p4"}
+    assert len(learnt) + len(scored) == 11

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from benchmarks.deid.writers.corpus import GUIDELINE_TYPES, read_notes
 from recipes.deid_en import calibrated, with_glance
-from recipes.reader_en import Course, Notes, learn
+from recipes.reader_en import learn
 
 from chaffinch.deid.detect.model import Model, load
+from chaffinch.deid.training.course import Course, Notes
 from chaffinch.deid.training.rewrite.redraw import Redrawer
 from chaffinch.errors import ModelError
 from chaffinch.models.reader.config import Reader
@@ -24,7 +25,7 @@ COURSE = Course(generated=3, plain=2)
 def test_an_epoch_is_drawn_by_its_number() -> None:
     notes = read_notes("train")[:6]
     plain = [Document.make(f"Abstract {number}.", layers={"gold": []}) for number in range(4)]
-    redraw, every = Redrawer.of(notes), Notes(notes, plain)
+    redraw, every = Redrawer.of(notes), Notes(notes, GUIDELINE_TYPES, plain)
     first, again, second = (list(COURSE.epoch(every, redraw, number)) for number in (0, 0, 1))
     assert [doc.text for doc in first] == [doc.text for doc in again]
     assert [doc.text for doc in first] != [doc.text for doc in second]
@@ -37,7 +38,7 @@ def test_a_detector_gets_a_reader_a_glance_and_two_dials(tmp_path: Path) -> None
     notes = read_notes("train")[:4]
     folder = tiny_encoder.make(tmp_path / "encoder")
     config = Reader(str(folder), layers=(0,), epochs=1, pieces=256, length=60, overlap=12)
-    reader = learn(Notes(notes), config, COURSE)
+    reader = learn(Notes(notes, GUIDELINE_TYPES), config, COURSE)
     left = [replace(doc, meta={"writer": str(number % 2)}) for number, doc in enumerate(read_notes("train")[4:8])]
     whole = calibrated(load("deid-en").fast(), reader, glance_of(["CITY"]), left)
     assert whole.dial.labels == whole.labels

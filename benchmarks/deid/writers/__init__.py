@@ -8,7 +8,8 @@
 figures with intervals over writers, `classes` says what a wrongly flagged word is, `overlap` counts runs of words that
 the notes share with templates and other notes, `log` keeps a line for every scoring of held-out notes. Nothing here
 prints a word of a note. The setting "recall 0.995" is the safe one. The row "second reader" is the reader who marked
-the plain text without seeing the writers' marks, against the marks that were settled.
+the plain text without seeing the writers' marks, against the marks that were settled. `site` is a command of its own:
+what the contextual reader gains that learns from reviewed notes of a dev writer.
 """
 
 from __future__ import annotations

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from chaffinch.deid.keys import Secret
     from chaffinch.deid.policy import Policy
     from chaffinch.deid.synth.notes import notes
-    from chaffinch.deid.training.adapt import adapt
+    from chaffinch.deid.training.adapt import SiteLesson, adapt
     from chaffinch.deid.training.learn import learn
     from chaffinch.jobs.deid import RunSettings as RunSettings
     from chaffinch.jobs.deid import StateTarget as StateTarget
     from chaffinch.jobs.deid import run as run
 
-__all__ = ["Detector", "Policy", "Secret", "adapt", "detector", "explain", "learn", "notes"]
+__all__ = ["Detector", "Policy", "Secret", "SiteLesson", "adapt", "detector", "explain", "learn", "notes"]
 
 DEFAULT_POLICY = "safe-harbor"
 
@@ -36,6 +36,7 @@ _MODULES = {
     "Policy": "deid.policy",
     "RunSettings": "jobs.deid",
     "Secret": "deid.keys",
+    "SiteLesson": "deid.training.adapt",
     "StateTarget": "jobs.deid",
     "adapt": "deid.training.adapt",
     "detector": "deid.detect.detector",

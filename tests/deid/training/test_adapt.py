@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from chaffinch import bundle
 from chaffinch.cli import main
 from chaffinch.deid.detect import cues
 from chaffinch.deid.detect.detector import detector
 from chaffinch.deid.detect.model import Model, load
+from chaffinch.deid.detect.recall_dial import DialSample
 from chaffinch.deid.detect.token_scores import token_flags
 from chaffinch.deid.detect.voices.context import ContextVoice
 from chaffinch.deid.detect.word_lists import word_lists
 from chaffinch.deid.patterns.find import find
 from chaffinch.deid.synth import notes as synth
+from chaffinch.deid.training import adapt as adapt_module
 from chaffinch.deid.training import cross_check as cross_check_module
-from chaffinch.deid.training.adapt import adapt, label_by_votes
+from chaffinch.deid.training import reader as reader_module
+from chaffinch.deid.training.adapt import SiteLesson, adapt, label_by_votes
 from chaffinch.deid.training.cross_check import cross_check, describe_limits, highest_promise
-from chaffinch.deid.training.learn import SOURCE, learn
+from chaffinch.deid.training.learn import SOURCE, dial_samples, learn
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models import tagger
 from chaffinch.models.classhmm.config import ClassHMM
@@ -72,7 +77,7 @@ def test_what_is_voted_for_is_told_and_what_nobody_knows_is_not(model: Model) ->
 
 def test_every_tagger_goes_on_learning_and_the_dial_is_set_anew(model: Model) -> None:
     docs = [Document.make(of_site(n, name), id=str(n)) for n, name in enumerate(NAMES)]
-    new = adapt(docs, model, replay=known(6, seed=5))
+    new = adapt(docs, model, lesson=SiteLesson(known(6, seed=5)))
     assert (
         [tagger.layer for tagger in new.taggers] == [tagger.layer for tagger in model.taggers] == ["cascade", "hmmdp"]
     )
@@ -97,7 +102,9 @@ def test_reviewed_notes_teach_what_votes_cannot(model: Model, label: str) -> Non
     codes = "zorple quixen vandle brimto skelva tarnik plovex drumel".split()
     asked = Document.make("Tray 4 carried by glimmerhand wexelo again.\n", id="asked")
     assert not next(detector(model)([asked])).layer("deid")
-    new = adapt([], model, gold=[reviewed(n, code) for n, code in enumerate(codes * 4)], replay=known(2, seed=5))
+    new = adapt(
+        [], model, gold=[reviewed(n, code) for n, code in enumerate(codes * 4)], lesson=SiteLesson(known(2, seed=5))
+    )
     assert [asked.text[a.start : a.end] for a in next(detector(new)([asked])).layer("deid")] == ["wexelo"]
 
 
@@ -222,13 +229,83 @@ def test_no_pattern_hit_is_lost_and_both_dials_are_set(model: Model) -> None:
         Document.make(of_site(n, name) + "Seen 3/4/1998, call 555-123-4567.\n", id=str(n))
         for n, name in enumerate(NAMES)
     ]
-    new = adapt(docs, whole, gold=[marked(n, name) for n, name in enumerate(NAMES)], replay=known(2, seed=5))
+    new = adapt(
+        docs, whole, gold=[marked(n, name) for n, name in enumerate(NAMES)], lesson=SiteLesson(known(2, seed=5))
+    )
     for doc, found in zip(docs, detector(new)(docs), strict=True):
         covered = token_flags(doc, found.layer("deid"))
         assert covered[token_flags(doc, find(doc))].all()
     assert new.context is not None
     assert new.context.fast_dial.to_dict() not in (model.dial.to_dict(), new.dial.to_dict())
     assert new.context.fast_dial.labels == new.fast().labels
+
+
+def test_the_reader_learns_and_the_dial_is_set_on_patients_kept_from_it(
+    model: Model, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    taught: list[set[str]] = []
+    readers = [reader_of(["DOCTOR", "DATE"], seed=seed) for seed in (0, 1, 2)]
+
+    def watched(voice: ContextVoice, notes: list[Document], **_: object) -> ContextVoice:
+        taught.append({doc.patient for doc in notes})
+        assert all(doc.text.startswith("attending: dr. ") for doc in notes)  # as they are written, not in capitals
+        return replace(voice, reader=readers[len(taught)], adapted=len(notes))
+
+    dialled: list[str] = []
+
+    def sampled(old: Model, docs: list[Document], *rest: object) -> Iterator[DialSample]:
+        dialled.extend(doc.text for doc in docs if doc.id.startswith("m"))
+        return dial_samples(old, docs, *rest)  # type: ignore[arg-type]  # labels and lists
+
+    monkeypatch.setattr(adapt_module, "dial_samples", sampled)
+    monkeypatch.setattr(adapt_module, "adapt_reader", watched)
+    gold = [marked(n, name) for n, name in enumerate(NAMES)]
+    gold = [replace(doc, text=doc.text.lower()) for doc in gold]
+    whole, replay = replace(model, context=ContextVoice(readers[0], model.dial)), known(2, seed=5)
+    new = adapt([], whole, gold=gold, lesson=SiteLesson(replay, reader=True))
+    assert taught == [{f"p{n}" for n in range(8) if n % 4}, {f"p{n}" for n in range(8)}]
+    assert dialled == [gold[0].text, gold[4].text] * 2
+    assert new.context is not None
+    assert new.context.reader is readers[2]
+    kept = adapt([], whole, gold=gold, lesson=SiteLesson(replay))
+    assert len(taught) == 2
+    assert kept.context is not None
+    assert kept.context.reader is readers[0]
+    assert kept.dial.to_dict() != new.dial.to_dict()
+    assert kept.context.fast_dial.to_dict() == new.context.fast_dial.to_dict()
+    with pytest.raises(ConfigError, match="no contextual reader"):
+        adapt([], model, gold=gold, lesson=SiteLesson(replay, reader=True))
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_the_command_adapts_the_reader_if_asked_and_says_so(
+    model: Model, asked: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Printed
+) -> None:
+    asked_of: list[bool] = []
+
+    def watched(notes: list[Document], old: Model, *, lesson: SiteLesson, **_: object) -> Model:
+        asked_of.append(lesson.reader)
+        assert old.context is not None
+        return replace(old, context=replace(old.context, adapted=len(notes)) if lesson.reader else old.context)
+
+    monkeypatch.setattr(adapt_module, "adapt", watched)
+    monkeypatch.setattr(cross_check_module, "adapt", watched)
+    old, notes, place = tmp_path / "old.cfm", tmp_path / "notes.jsonl", tmp_path / "ours.cfm"
+    replace(model, context=ContextVoice(reader_of(["DOCTOR"]), model.dial)).save(old)
+    gold = [marked(n, name) for n, name in enumerate(NAMES)]
+    write(gold, notes)
+    command = ["deid", "adapt", str(notes), "--gold", str(notes), "--model", str(old), "-o", str(place), "--json"]
+    if asked:
+        assert main([*command, "--adapt-reader"]) == 3
+        assert "8 reviewed notes are too few" in capsys.readouterr().err
+        assert not place.exists()
+        monkeypatch.setattr(reader_module, "FEWEST", 8)
+    assert main([*command, *(["--adapt-reader"] if asked else [])]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert asked_of == [asked] * 3  # and in both folds of the check
+    assert result["reader"] == (8 if asked else 0)
+    assert ("has learnt from 8" if asked else "reads as before") in result["remarks"][-1]
+    assert ("reader was adapted" in bundle.read_manifest(place).notes) is asked
 
 
 def test_limits_say_what_so_many_notes_can_show() -> None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,10 +23,10 @@ from chaffinch.models.reader import forward
 from chaffinch.models.reader.config import Reader
 from chaffinch.models.reader.inputs import Inputs, windows_of
 from chaffinch.models.reader.model import Model, load, softmax
-from chaffinch.models.reader.wordpieces import Ints
 from chaffinch.text import Document
 from tests.features import tiny_encoder
 from tests.models.notes import TINY, notes
+from tests.models.reader.float_twin import around, with_floats
 
 TRAIN, TEST = notes(30), notes(8, 1)
 NAMES = ("DOSE", "DRUG", "NAME", "TOWN")
@@ -44,13 +44,6 @@ def model(config: Reader) -> Model:
     return learning.fit(lambda _: TRAIN, NAMES, config)
 
 
-def around(columns: Ints, model: Model) -> Ints:
-    """The columns of a window with the special pieces."""
-    out = np.pad(columns, ((0, 0), (1, 1)))
-    out[0, [0, -1]] = model.vocabulary.begin, model.vocabulary.end
-    return out
-
-
 def label_accuracy(model: Model, docs: Sequence[Document]) -> float:
     """The share of tokens inside gold spans with the right label."""
     right = total = 0
@@ -65,30 +58,6 @@ def label_accuracy(model: Model, docs: Sequence[Document]) -> float:
 def test_it_learns(model: Model) -> None:
     assert model.labels == ("O", *NAMES)
     assert label_accuracy(model, TEST) > 0.6
-
-
-class FloatMatrix(NamedTuple):
-    """A linear map in float32: the twin of one on bytes."""
-
-    weight: forward.Floats32
-    bias: forward.Floats32
-
-
-def float_gelu(x: forward.Floats32) -> forward.Floats32:
-    inner = np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)
-    return np.asarray(0.5 * x * (1 + np.tanh(inner)), np.float32)
-
-
-def with_floats(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let networks that are prepared from here on multiply floats: rows are never rounded to bytes."""
-    maps = {
-        "pack": lambda matrix, scales, bias: FloatMatrix(matrix.astype(np.float32) * scales, bias),
-        "to_bytes": lambda x: x,
-        "apply": lambda x, matrix: x @ matrix.weight + matrix.bias,
-        "apply_gelu": lambda x, matrix: float_gelu(x @ matrix.weight + matrix.bias),
-    }
-    for name, twin in maps.items():
-        monkeypatch.setattr(forward, name, twin)
 
 
 def test_bytes_move_log_odds_by_little(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,9 +25,6 @@ from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.formats import ReadOptions
 
 NONE = "none"  # the name of the model that is none: learning from reviewed notes alone
-_READER_STAYS = (
-    "The contextual reader was not adapted and reads as before; both dials were set with the adapted taggers."
-)
 MOST_COUNTED = 500  # notes in which old and new models are compared
 
 
@@ -58,6 +55,13 @@ class AdaptOptions:
             "--check/--no-check", help="Score old and new on reviewed notes that are not learnt from; triples the time."
         ),
     ] = True
+    adapt_reader: Annotated[
+        bool,
+        typer.Option(
+            "--adapt-reader/--keep-reader",
+            help="Let the contextual reader learn from reviewed notes, 20 or more (extra neural), or keep it as it is.",
+        ),
+    ] = False
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0
     from_: frame.From = None
     text_column: frame.TextColumns = field(default_factory=list)
@@ -75,11 +79,13 @@ def adapt_command(options: AdaptOptions) -> None:
 
     Adapt a model to your own notes: patterns, lists and the present model vote on them, the votes are aggregated, and
     the tagger learns from the result. Nothing needs to be labelled; reviewed notes (--gold) make it better, set the
-    dial, and show what was gained, on notes of patients that were not learnt from. No pattern hit is lost. With
-    --model none it learns from reviewed notes only, in any language. Use it with `chaffinch deid --model ours.cfm`.
+    dial, and show what was gained, on notes of patients that were not learnt from. No pattern hit is lost. The
+    contextual reader learns only if you ask for it (--adapt-reader). With --model none it learns from reviewed notes
+    only, in any language. Use it with `chaffinch deid --model ours.cfm`.
     """
-    from chaffinch.deid.training.adapt import adapt
+    from chaffinch.deid.training.adapt import SiteLesson, adapt
     from chaffinch.deid.training.cross_check import cross_check, describe_limits
+    from chaffinch.deid.training.reader import describe_reader, require_enough
 
     began = time.perf_counter()
     inputs.check_model_path(options.output, (options.notes, options.gold))
@@ -87,27 +93,32 @@ def adapt_command(options: AdaptOptions) -> None:
         raise ConfigError("--model none learns from reviewed notes alone; give them with --gold")
     old = None if options.model == NONE else load(options.model)
     documents, reviewed = _read(options.notes, options, must_group=True), _read_reviewed(options)
+    if options.adapt_reader:
+        require_enough(Model() if old is None else old, reviewed)
+    lesson, seed = SiteLesson(reader=options.adapt_reader), options.seed
     with frame.live_line("joining votes", _words, quiet=options.quiet) as show:
-        seed = options.seed
-        new = adapt(documents, old, gold=reviewed or None, language=options.language, seed=seed, tell=show)
+        language = options.language
+        new = adapt(documents, old, gold=reviewed or None, lesson=lesson, language=language, seed=seed, tell=show)
         gains = None
         if options.check and old is not None:
-            gains = cross_check(documents, old, reviewed, seed=seed, tell=show)
-    saved = new.save(options.output, notes=_describe_origin(options.model, len(documents), len(reviewed)))
+            gains = cross_check(documents, old, reviewed, lesson=lesson, seed=seed, tell=show)
+    saved = new.save(options.output, notes=_describe_origin(options.model, len(documents), len(reviewed), new))
     result = AdaptResult(
         model=str(options.output), from_=options.model, notes=len(documents), reviewed=len(reviewed),
         labels=list(saved.labels), found=_count_by_kind(documents[:MOST_COUNTED], old, saved),
         check=None if gains is None else CheckResult(**asdict(gains)),
-        remarks=[*describe_limits(reviewed), *([_READER_STAYS] if saved.context is not None else [])],
+        reader=0 if saved.context is None else saved.context.adapted,
+        remarks=[*describe_limits(reviewed), *describe_reader(saved)],
         megabytes=round(options.output.stat().st_size / 1e6, 3), seconds=round(time.perf_counter() - began, 1),
     )  # fmt: skip
     frame.emit(result, as_json=options.json, tables=[] if options.quiet else result.tables())
 
 
-def _describe_origin(model: str, notes: int, reviewed: int) -> str:
-    """Return a sentence for the model file on what it was adapted from, without the name of a user's file."""
+def _describe_origin(model: str, notes: int, reviewed: int, new: Model) -> str:
+    """Return sentences for the model file on what it was adapted from, without the name of a user's file."""
     origin = model if model == NONE or model in list_packaged_models() else "a model file"
-    return f"Adapted from {origin} to {notes:,} notes, {reviewed:,} of them reviewed."
+    reader = " Its contextual reader was adapted." if new.context is not None and new.context.adapted else ""
+    return f"Adapted from {origin} to {notes:,} notes, {reviewed:,} of them reviewed.{reader}"
 
 
 def _read_reviewed(options: AdaptOptions) -> list[Document]:

@@ -146,13 +146,16 @@ class AdaptResult(Result, kw_only=True, rename={"from_": "from"}):
     check: CheckResult | None = (
         None  # on reviewed notes that were not learnt from; null with too few or with --no-check
     )
+    reader: int  # reviewed notes that the contextual reader has learnt from; 0 if it reads as before
     remarks: list[str]  # what so many notes can do and show
     megabytes: float
     seconds: float
 
     def tables(self) -> Iterator[Table | str]:
         """Yield what a terminal shows: facts, gains on reviewed notes, identifiers of each kind before and after."""
-        yield facts_table(facts_of(self, "found", "labels", "check", "remarks") | {"labels": ", ".join(self.labels)})
+        yield facts_table(
+            facts_of(self, "found", "labels", "check", "reader", "remarks") | {"labels": ", ".join(self.labels)}
+        )
         if self.check is not None:
             row = self.check
             yield ""

@@ -149,13 +149,16 @@ def _view(shown: Shown) -> View:
 
 
 def _describe_detector(bundle: Bundle) -> str:
-    """Return a sentence on the taggers, rules and dial of a de-identification model."""
+    """Return a sentence on the taggers, reader, rules and dial of a de-identification model."""
     config = bundle.manifest.config
     taggers = ", ".join(str(step["kind"]) for tagger in config["taggers"] for step in tagger["steps"])
     dial = config.get("dial", {})
     reached = max(dial.get("reached", ()), default=None)
     goes = "no dial" if reached is None else f"dial to a recall of {reached:.3f} on the notes it was set on"
-    return f"taggers {taggers or 'none'}; patterns and lists {'on' if config.get('rules', True) else 'off'}; {goes}"
+    adapted = config.get("context", {}).get("adapted", 0)
+    reader = f"; contextual reader adapted to {adapted:,} reviewed notes" if adapted else ""
+    rules = "on" if config.get("rules", True) else "off"
+    return f"taggers {taggers or 'none'}{reader}; patterns and lists {rules}; {goes}"
 
 
 def _view_classes(shown: Shown) -> View:

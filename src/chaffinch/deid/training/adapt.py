@@ -2,6 +2,7 @@
 
     notes  →  patterns, model, known words and protected terms vote  →  aggregated votes
            →  each tagger trains further  →  the taggers, and a new dial
+    reviewed notes  →  invented identifiers in place of theirs  →  the contextual reader learns further, if asked
 
 Silence is an abstention: a token without a vote, of which the old model is not sure that it is O, has no label for the
 new tagger. The tagger learns from generated notes as well, so that it forgets nothing. T tokens, L tags, the first of
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,6 +38,7 @@ from chaffinch.deid.training.learn import (
     with_lists,
     with_training_labels,
 )
+from chaffinch.deid.training.reader import adapt_reader
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models import tagger
 from chaffinch.models.core.labels import Fitted, Labels, pieces_of
@@ -60,12 +62,29 @@ HELD_OUT = 4  # every fourth patient's notes set the dial
 _VOTED, _TARGET = "votes joined", "told"
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class SiteLesson:
+    """What a model learns beside the notes of a site, and whether its reader learns from reviewed ones.
+
+    `replay` are notes with gold that prevent forgetting; by default generated ones. The reader needs the extra neural.
+    """
+
+    replay: Sequence[Document] | None = None
+    reader: bool = False
+
+    def draw_replay(self, seed: int, lists: WordLists) -> list[Document]:
+        """Return the notes that prevent forgetting; by default generated ones, without hidden words of the lists."""
+        if self.replay is not None:
+            return list(self.replay)
+        return list(synth.notes(REPLAYED, 3, seed=seed + 1, style="varied", hidden=lists.hidden))
+
+
 def adapt(
     notes: Sequence[Document],
     model: Model | None,
     *,
     gold: Sequence[Document] | None = None,
-    replay: Sequence[Document] | None = None,
+    lesson: SiteLesson | None = None,
     language: str | None = None,
     seed: int = 0,
     lists: WordLists | None = None,
@@ -73,23 +92,25 @@ def adapt(
 ) -> Model:
     """Return the model trained on with unlabelled and reviewed notes, or one of `gold` alone; ConfigError, DataError.
 
-    Without a model, train on reviewed notes alone, in any language; `language` names word lists to use. `replay` are
-    notes with gold that prevent forgetting; by default generated ones. The dial is set on reviewed notes if there are
-    any, else on the aggregated votes of held-out notes and on generated notes. A contextual reader stays as it is; the
-    dials with it and without it are both set. No pattern hit is lost: rules count beside any model. `lists` are the
-    word lists of rules and taggers, by default the whole ones.
+    Without a model, train on reviewed notes alone, in any language; `language` names word lists to use. The dial is set
+    on reviewed notes if there are any, else on the aggregated votes of held-out notes and on generated notes. A
+    contextual reader learns from reviewed notes if the lesson says so; else it stays as it is. The dials with it and
+    without it are both set. No pattern hit is lost: rules count beside any model. `lists` are the word lists of rules
+    and taggers, by default the whole ones.
     """
-    known_lists = lists or word_lists()
+    known_lists, plan = lists or word_lists(), lesson or SiteLesson()
     reviewed = [_only_gold(doc) for doc in gold or ()]
     if model is None:
-        lesson = DetectorLesson.for_other_languages(language)
-        return learn(_require_identifiers(reviewed), seed=seed, tell=tell, lesson=lesson, lists=known_lists)
+        whole = DetectorLesson.for_other_languages(language)
+        return learn(_require_identifiers(reviewed), seed=seed, tell=tell, lesson=whole, lists=known_lists)
     if language is not None:
         raise ConfigError(
             "language names word lists for training without a model; leave out language, or leave out the model"
         )
     if not model.taggers:
         raise DataError("this model has no tagger to adapt; adapt deid-en, or give reviewed notes and no model")
+    if plan.reader and model.context is None:
+        raise ConfigError("this model has no contextual reader to adapt; adapt deid-en, or keep the reader out of it")
     for old in model.taggers:
         if not _adapts(old.model.config):
             able = [method.name for method in METHODS.values() if _adapts(method.config())]
@@ -101,17 +122,15 @@ def adapt(
     unreviewed = [doc for doc in notes if doc.id not in reviewed_ids]
     if len(unreviewed) + len(reviewed) < FEWEST:
         raise DataError(f"there are {len(unreviewed) + len(reviewed)} notes; give at least {FEWEST} to adapt to")
-    if replay is None:
-        replay = synth.notes(REPLAYED, 3, seed=seed + 1, style="varied", hidden=known_lists.hidden)
-    again = list(replay)
+    again, as_written = plan.draw_replay(seed, known_lists), reviewed
     if model.rules:
         unreviewed, reviewed, again = (
             [upper_if_caseless(doc) for doc in docs] for docs in (unreviewed, reviewed, again)
         )
     labelled = [*label_by_votes(unreviewed, model, known_lists), *_label_by_gold(reviewed, known_lists)]
     replayed = _label_by_gold(map(_only_gold, again), known_lists)
-    fit = _FurtherTraining(model, seed, tell, known_lists)
-    first, held_out = fit.hold_out(labelled, replayed, reviewed)
+    fit = _FurtherTraining(model, seed, tell, known_lists, tuple(as_written) if plan.reader else ())
+    first, held_out = fit.hold_out(labelled, replayed, as_written)  # the reader has its dial for notes as they are
     final = replace(fit([*labelled, *replayed]), dial=fit.fit_dial(first, held_out, reviewed), checksum="")
     if final.context is None:
         return final
@@ -127,16 +146,21 @@ def _adapts(config: Config) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _FurtherTraining:
-    """Further training of the taggers of a model."""
+    """Further training of the taggers of a model, and of its reader where it has notes for it."""
 
     model: Model
     seed: int
     tell: ProgressCallback | None
     lists: WordLists
+    for_reader: tuple[Document, ...] = ()  # reviewed notes as they are written
 
-    def __call__(self, docs: Sequence[Document]) -> Model:
-        """Return the model with each tagger trained further on the documents."""
-        return replace(self.model, taggers=tuple(self._train(old, docs) for old in self.model.taggers), checksum="")
+    def __call__(self, docs: Sequence[Document], left_out: Collection[str] = ()) -> Model:
+        """Return the model trained further on the documents; patients `left_out` are kept from the reader as well."""
+        taggers, context = tuple(self._train(old, docs) for old in self.model.taggers), self.model.context
+        notes = [doc for doc in self.for_reader if doc.patient not in left_out]
+        if context is not None and notes:
+            context = adapt_reader(context, notes, seed=self.seed, tell=self.tell)
+        return replace(self.model, taggers=taggers, context=context, checksum="")
 
     def _train(self, old: Tagger, docs: Sequence[Document]) -> Tagger:
         """Train a tagger further; mask labels it does not have, unless its method learns new labels."""
@@ -152,7 +176,7 @@ class _FurtherTraining:
         patients = sorted({doc.patient for doc in labelled})
         held_out = set(patients[::HELD_OUT]) if len(patients) > 1 else set()
         some = [doc for number, doc in enumerate(replayed) if number % HELD_OUT]
-        model = self([*(doc for doc in labelled if doc.patient not in held_out), *some])
+        model = self([*(doc for doc in labelled if doc.patient not in held_out), *some], held_out)
         by_id = {doc.id: doc for doc in reviewed}
         tested = [doc for doc in labelled if doc.patient in held_out]
         if by_id:

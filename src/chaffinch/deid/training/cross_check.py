@@ -14,7 +14,7 @@ from chaffinch.deid.detect.detector import LAYER, HybridDetector
 from chaffinch.deid.detect.model import Model
 from chaffinch.deid.detect.token_scores import Flags, token_flags
 from chaffinch.deid.detect.word_lists import WordLists
-from chaffinch.deid.training.adapt import adapt
+from chaffinch.deid.training.adapt import SiteLesson, adapt
 from chaffinch.deid.training.learn import ProgressCallback
 from chaffinch.text import Document, Span
 
@@ -40,7 +40,7 @@ def cross_check(
     model: Model,
     gold: Sequence[Document],
     *,
-    replay: Sequence[Document] | None = None,
+    lesson: SiteLesson | None = None,
     seed: int = 0,
     lists: WordLists | None = None,
     tell: ProgressCallback | None = None,
@@ -61,7 +61,7 @@ def cross_check(
         left_out = {doc.id for doc in tested}
         others = [doc for doc in notes if doc.id not in left_out and (doc.group is None or doc.group not in held)]
         learnt = [doc for doc in gold if doc.patient not in held]
-        new = adapt(others, model, gold=learnt, replay=replay, seed=seed, lists=lists, tell=tell)
+        new = adapt(others, model, gold=learnt, lesson=lesson, seed=seed, lists=lists, tell=tell)
         right = _flags(tested, [doc.layer() for doc in tested])
         total += int(right.sum())
         bare = [replace(doc, layers={}, soft={}, relations=()) for doc in tested]

@@ -8,7 +8,7 @@ n pieces of a window, B windows of a batch, H numbers per piece, L labels with O
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -33,6 +33,8 @@ SHORTEST = 16  # pieces that are worth a window of their own
 POOL = 256  # windows among which those of like length are put together
 CLIP = 1.0  # the longest a gradient may be
 SMALL = 0.01  # the spread of new tables before learning
+BESIDE = ("shapes", "gaps", "lengths")  # the tables beside the pieces, in the order of the rows of their numbers
+IGNORED = -1  # the label number of a token that is read, and neither learnt as a label nor as O
 _STEP = 16  # batches are padded to a multiple
 
 
@@ -56,52 +58,72 @@ def fit(
 
     `epochs(number)` gives the documents of an epoch. The same documents, config and versions give the same model.
     """
-    torch = embed.library()
-    names, watcher = tuple(sorted(set(labels) - {"O"})), watcher or Watcher()
-    number = {name: place for place, name in enumerate(("O", *names))}
+    embed.library()
+    names = tuple(sorted(set(labels) - {"O"}))
     encoder, vocabulary = embed.load_encoder(config.folder), read_vocabulary(config)
     _check(encoder.network.config, config)
-    rng = np.random.default_rng(config.seed)
-
-    def lessons(epoch: int) -> list[list[Lesson]]:
-        """Return an epoch's windows of word pieces in shuffled batches; DataError if there are no notes."""
-        found = [
-            lesson
-            for doc in epochs(epoch)
-            for lesson in lessons_of(_seen(doc, layer, number, vocabulary), config.length, rng)
-        ]
-        if not found:
-            raise DataError("there are no notes to learn from; give notes with a gold layer")
-        return _batches(found, config.pieces, rng)
-
-    with torch.random.fork_rng(devices=[]), embed.on_threads(config.threads):
-        torch.manual_seed(config.seed)
-        network = build(encoder.network, config, len(number))
-        _learn(network, lessons, config, vocabulary, watcher)
+    lessons = Lessons(epochs, names, vocabulary, config, layer)
+    network = train(lambda: build(encoder.network, config, 1 + len(names)), lessons, watcher or Watcher())
     weights = export(network, config, vocabulary)
     return Model.of(State(weights.arrays, weights.strings, KIND, asdict(config), names))
 
 
+class Lessons:
+    """A function from the number of an epoch to its windows in shuffled batches; drawn from the config's seed."""
+
+    def __init__(
+        self, epochs: Epochs, names: Sequence[str], vocabulary: Vocabulary, config: Reader, layer: str, other: int = 0
+    ) -> None:
+        """Learn the labels `names` of a layer; `other` stands for labels beside them: 0, or `IGNORED`."""
+        self.epochs, self.layer, self.other = epochs, layer, other
+        self.number = {name: place for place, name in enumerate(("O", *names))}
+        self.vocabulary, self.config = vocabulary, config
+        self.rng = np.random.default_rng(config.seed)
+
+    def __call__(self, epoch: int) -> list[list[Lesson]]:
+        """Return an epoch's windows of word pieces in shuffled batches; DataError if there are no notes."""
+        found = [
+            lesson for doc in self.epochs(epoch) for lesson in lessons_of(self._see(doc), self.config.length, self.rng)
+        ]
+        if not found:
+            raise DataError("there are no notes to learn from; give notes with a gold layer")
+        return _batches(found, self.config.pieces, self.rng)
+
+    def _see(self, doc: Document) -> tuple[Inputs, Ints]:
+        """Return what the reader sees of a document, and the label number of each token."""
+        labels, spans = np.zeros(len(doc.tokens), np.int64), list(doc.layer(self.layer))
+        for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
+            labels[first:end] = self.number.get(span.label, self.other)
+        return Inputs.of(doc, self.vocabulary), labels
+
+
+def train(start: Callable[[], Any], lessons: Lessons, watcher: Watcher) -> Any:
+    """Return the network that `start` gives, fine-tuned; random numbers of the caller stay as they are."""
+    import torch
+
+    config = lessons.config
+    with torch.random.fork_rng(devices=[]), embed.on_threads(config.threads):
+        torch.manual_seed(config.seed)
+        network = start()
+        _learn(network, lessons, watcher)
+    return network
+
+
 def lessons_of(seen: tuple[Inputs, Ints], most: int, rng: np.random.Generator) -> Iterator[Lesson]:
-    """Yield a document's windows of random lengths up to `most` pieces, with the labels of tokens begun there."""
+    """Yield a document's windows of random lengths up to `most` pieces, with the labels of tokens begun there.
+
+    Tokens whose label is `IGNORED` are read, not learnt from.
+    """
     inputs, labels = seen
     at, size = 0, len(inputs)
     while at < size:
         length = min(int(rng.choice(WINDOWS)), most)
         if size - at - length < SHORTEST:
             length = min(most, size - at)
-        tokens = np.flatnonzero((inputs.firsts >= at) & (inputs.firsts < at + length))
+        tokens = np.flatnonzero((inputs.firsts >= at) & (inputs.firsts < at + length) & (labels != IGNORED))
         if len(tokens):
             yield Lesson(inputs.columns[:, at : at + length], inputs.firsts[tokens] - at + 1, labels[tokens])
         at += length
-
-
-def _seen(doc: Document, layer: str, number: Mapping[str, int], vocabulary: Vocabulary) -> tuple[Inputs, Ints]:
-    """Return what the reader sees of a document, and the label number of each token, 0 for other labels."""
-    labels, spans = np.zeros(len(doc.tokens), np.int64), list(doc.layer(layer))
-    for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
-        labels[first:end] = number.get(span.label, 0)
-    return Inputs.of(doc, vocabulary), labels
 
 
 def build(encoder: Any, config: Reader, labels: int) -> Any:
@@ -174,13 +196,11 @@ def _batches(lessons: Sequence[Lesson], pieces: int, rng: np.random.Generator) -
     return [out[place] for place in rng.permutation(len(out)).tolist()]
 
 
-def _learn(
-    network: Any, lessons: Callable[[int], list[list[Lesson]]], config: Reader, vocabulary: Vocabulary, watcher: Watcher
-) -> None:
+def _learn(network: Any, lessons: Lessons, watcher: Watcher) -> None:
     """Fine-tune the network in place; an interrupt ends it and is noted in the watcher; DataError without notes."""
     import torch
 
-    batches = lessons(0)
+    config, batches = lessons.config, lessons(0)
     optimiser, schedule = _optimiser(network, config, len(batches) * config.epochs)
     try:
         for epoch in range(config.epochs):
@@ -189,7 +209,7 @@ def _learn(
             for batch in batches:
                 right = torch.from_numpy(np.concatenate([lesson.labels for lesson in batch]))
                 with torch.autocast("cpu", dtype=torch.bfloat16, enabled=config.short):
-                    told = scores(network, batch, vocabulary)
+                    told = scores(network, batch, lessons.vocabulary)
                 loss = torch.nn.functional.cross_entropy(told.float(), right)
                 optimiser.zero_grad()
                 loss.backward()
@@ -238,7 +258,7 @@ def export(network: Any, config: Reader, vocabulary: Vocabulary) -> State:
         "words_scale": words.scales,
         "positions": (positions + _array(tables.token_type_embeddings.weight)[0]).astype(np.float16),
     }
-    for name, table in zip(("shapes", "gaps", "lengths"), network["beside"], strict=True):
+    for name, table in zip(BESIDE, network["beside"], strict=True):
         arrays[name] = _array(table.weight)
     arrays |= _norm("embedded", tables.LayerNorm) | _linear("head", network["head"])
     state = State(arrays, {"pieces": tuple(vocabulary.pieces[place] for place in kept)})

@@ -33,12 +33,16 @@ SUREST = 1e-6  # no voice is surer than this, so that none decides alone
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContextVoice:
-    """A reader, how much it counts, and the dial of the fast models without it."""
+    """A reader, how much it counts, and the dial of the fast models without it.
+
+    `adapted` is the number of reviewed notes of a site that the reader has learnt from, 0 for the packaged one.
+    """
 
     reader: Reader = field(repr=False)
     fast_dial: Dial = field(default_factory=Dial)
     weight: float = WEIGHT
     types: float = TYPES
+    adapted: int = 0
 
     def __post_init__(self) -> None:
         """Raise ConfigError if `weight` or `types` is not between 0 and 1."""
@@ -54,15 +58,18 @@ class ContextVoice:
         return join(fast, self.read(docs), weight=self.weight, types=self.types)
 
     def describe(self) -> dict[str, Any]:
-        """Return config, labels, weights of the mean and the fast dial as a dict for the manifest; no learnt arrays."""
-        entry = {"config": asdict(replace(self.reader.config, folder=None)), "labels": self.reader.names}
-        return {**entry, "weight": self.weight, "types": self.types, "fast dial": self.fast_dial.to_dict()}
+        """Return settings, labels, fast dial and what the reader was adapted to, for the manifest; no learnt arrays."""
+        config = asdict(replace(self.reader.config, folder=None))
+        entry: dict[str, Any] = {"config": config, "labels": self.reader.names}
+        entry |= {"weight": self.weight, "types": self.types, "fast dial": self.fast_dial.to_dict()}
+        return entry | ({"adapted": self.adapted} if self.adapted else {})
 
     @classmethod
     def of(cls, entry: Mapping[str, Any], state: State) -> ContextVoice:
         """Rebuild a voice from its manifest entry (see `describe`) and the reader's learnt arrays."""
         part = replace(state, config=entry["config"], labels=tuple(entry["labels"]))
-        return cls(Reader.of(part), Dial.from_dict(entry["fast dial"]), float(entry["weight"]), float(entry["types"]))
+        reader, dial = Reader.of(part), Dial.from_dict(entry["fast dial"])
+        return cls(reader, dial, float(entry["weight"]), float(entry["types"]), int(entry.get("adapted", 0)))
 
 
 def join(fast: Soft, read: Soft, *, weight: float = WEIGHT, types: float = TYPES) -> Soft:

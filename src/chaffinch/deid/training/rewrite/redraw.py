@@ -6,6 +6,7 @@ its own. Institutions, places and jobs are taken from other notes: what stands f
 
 from __future__ import annotations
 
+import string
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,9 +35,10 @@ class Redrawer:
 
     policy: Policy
     lent: Mapping[str, Sequence[str]]
+    hide: bool = False  # leave no identifier as it is, but numbers that tell nothing by chance; else some stay
 
     @classmethod
-    def of(cls, docs: Iterable[Document], layer: str = "gold") -> Redrawer:
+    def of(cls, docs: Iterable[Document], layer: str = "gold", *, hide: bool = False) -> Redrawer:
         """Return a redrawer that can lend the notes' identifiers of some labels, and all listed jobs."""
         lent: defaultdict[str, list[str]] = defaultdict(list)
         for doc in docs:
@@ -44,7 +46,7 @@ class Redrawer:
                 if span.label in BORROWED:
                     lent[span.label].append(doc.text[span.start : span.end])
         lent["PROFESSION"] += jobs("all")
-        return cls(Policy.read(POLICY), dict(lent))
+        return cls(Policy.read(POLICY), dict(lent), hide)
 
     def __call__(self, doc: Document, rng: np.random.Generator, layer: str = "gold") -> Marked:
         """Return the note with identifiers redrawn by a random secret, equal ones of a label alike."""
@@ -62,15 +64,34 @@ class Redrawer:
 
     def _draw(self, label: str, old: str, surrogate: str, rng: np.random.Generator) -> str:
         """Draw an identifier's new text: the old one, one lent by another corpus, an age, or the surrogate."""
-        if rng.random() < KEPT:
+        if rng.random() < KEPT and not self.hide:
             return old
         if label in self.lent and rng.random() < BORROWED[label]:
             size, pool = len(old.split()), self.lent[label]
             tried = [pool[int(rng.integers(len(pool)))] for _ in range(_TRIES)]
             return _copy_case(min(tried, key=lambda name: abs(len(name.split()) - size)), old)
         if label == "AGE":
-            return str(rng.integers(10, 100)) if old.isdigit() and len(old) == 2 else old
-        return old if surrogate.startswith("[") else surrogate  # a tag: there was no surrogate
+            if old.isdigit() and len(old) == 2:
+                return str(rng.integers(10, 100))
+            return _scramble(old, rng, letters=False) if self.hide else old
+        if not surrogate.startswith("["):
+            return surrogate
+        return _scramble(old, rng, letters=label != "DATE") if self.hide else old  # a tag: there was no surrogate
+
+
+def _scramble(old: str, rng: np.random.Generator, *, letters: bool) -> str:
+    """Return a text of the same shape: other digits and, if asked for, other letters."""
+    return "".join(_draw_sign(sign, rng, letters) for sign in old)
+
+
+def _draw_sign(sign: str, rng: np.random.Generator, letters: bool) -> str:
+    """Return another digit for a digit and, if asked for, another letter of the same case for a letter."""
+    if sign.isdigit():
+        return str(rng.integers(10))
+    if letters and sign.isalpha():
+        drawn = string.ascii_lowercase[int(rng.integers(26))]
+        return drawn.upper() if sign.isupper() else drawn
+    return sign
 
 
 def _copy_case(new: str, old: str) -> str:
