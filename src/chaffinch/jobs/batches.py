@@ -2,9 +2,9 @@
 
     units  →  gather: by patient, sorted on the disk if they are many  →  batches  →  process_batch
 
-Everything here streams: an input of any size takes the memory of a batch, of its largest patient and of what
-`SealedRecords` keeps. Units travel as bytes (`UnitCodec`), so that a batch is the same in memory, on the disk and in
-the pipe to another process.
+Everything here streams: an input of any size takes the memory of a batch and of what `SealedRecords` keeps; a patient
+larger than a batch is read from there (`jobs.large_patient`). Units travel as bytes (`UnitCodec`), so that a batch is
+the same in memory, on the disk and in the pipe to another process.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from chaffinch.jobs.work import BatchWork
 from chaffinch.text.formats import Unit
 
 _MEMORY = 1 << 18  # bytes of each kind of records of a patient that are kept in memory; more are written to the disk
+_TOGETHER = 64  # notes that are read together: more take more memory, fewer more time per note
 _NUMBER = 8  # bytes of a number in a key
 
 Batch = Sequence[WorkItem[bytes]]
@@ -121,14 +122,19 @@ class PatientWork:
 
     def add(self, units: Iterable[Unit]) -> None:
         """Read the next notes; the first pass over them."""
-        notes = [read_or_withhold(self._work, unit) for unit in units]
-        self._left += len(notes)
-        self._release.add(notes)
+        rest = iter(units)
+        while notes := [read_or_withhold(self._work, unit) for unit in islice(rest, _TOGETHER)]:
+            self._release.add(notes)
+            self._left += len(notes)
+
+    def results(self) -> Iterator[Released | Withheld]:
+        """Yield the outcome of each note, in order, as they are asked for."""
+        return self._release.results()
 
     def take(self, count: int) -> list[bytes | Withheld]:
         """Return the next results, as `process_batch` does; at the first call, the notes are settled together."""
         if self._results is None:
-            self._results = map(pack_result, self._release.results())
+            self._results = map(pack_result, self.results())
         results = list(islice(self._results, count))
         self._left -= len(results)
         if not self._left:
