@@ -25,7 +25,7 @@ from chaffinch.errors import DataError, StorageError
 from chaffinch.jobs.sealed import SealedRecords
 from chaffinch.text import Document
 from chaffinch.weak.sources import source
-from tests.deid.releases import KEY, SECRET
+from tests.deid.releases import CANARY, KEY, SECRET
 from tests.deid.releases import detector as known_names
 
 SURROGATES = Release(Policy.read("i2b2-surrogate"), SECRET, counted_order="mdy")
@@ -124,6 +124,14 @@ def test_what_cannot_be_read_comes_out_in_its_turn() -> None:
     assert [isinstance(result, Released) for result in results] == [True, False, True]
     assert in_passes([withheld], SURROGATES, RULES) == [withheld]
     assert in_passes([], SURROGATES, RULES) == []
+
+
+def test_a_note_with_a_field_that_cannot_wait_on_the_disk_is_withheld() -> None:
+    given = documents([("a", "Dr. Penn"), ("b", "Penn came"), ("c", "Wren")])
+    given[1] = replace(given[1], doc=replace(given[1].doc, meta={"read": lambda: CANARY}))
+    results = in_passes(given, SURROGATES, RULES)
+    assert [isinstance(result, Released) for result in results] == [True, False, True]
+    assert CANARY not in repr(results)
 
 
 @source("fails", label="Own")

@@ -31,6 +31,7 @@ from chaffinch.deid.release.patient import (
     reader_of,
     reason,
     release_one,
+    withhold,
 )
 from chaffinch.deid.sealed_file import Seal
 from chaffinch.errors import DataError, StorageError
@@ -73,10 +74,12 @@ class PatientRelease:
 
     def add(self, notes: Sequence[NumberedDocument | Withheld]) -> None:
         """Take the next notes, in the order of their numbers; one that is withheld comes out in its turn."""
+        docs: list[Document] = []
         for note in notes:
-            self._notes.add(self._number.to_bytes(_NUMBER, "big"), pickle.dumps(note, pickle.HIGHEST_PROTOCOL))
+            kept, content = self._pack(note)
+            self._notes.add(self._number.to_bytes(_NUMBER, "big"), content)
             self._number += 1
-        docs = [note.doc for note in notes if isinstance(note, NumberedDocument)]
+            docs += [kept.doc] if isinstance(kept, NumberedDocument) else []
         try:
             self._reading.add(docs)
         except StorageError:
@@ -106,6 +109,16 @@ class PatientRelease:
         """Drop all that is kept."""
         for kept in (self._notes, self._tagged, self._reading):
             kept.close()
+
+    def _pack(self, note: NumberedDocument | Withheld) -> tuple[NumberedDocument | Withheld, bytes]:
+        """Return a note and its bytes; `Withheld` if it has a field of which none can be made."""
+        try:
+            return note, pickle.dumps(note, pickle.HIGHEST_PROTOCOL)
+        except Exception as error:
+            if isinstance(note, Withheld):
+                raise
+            withheld = withhold(note.doc.id, note.number, error, self._config)
+            return withheld, pickle.dumps(withheld, pickle.HIGHEST_PROTOCOL)
 
     def _give_up(self) -> None:
         """Drop what was found in the notes so far, and read each by itself."""
