@@ -20,6 +20,7 @@ CODES = {
     errors.LossError("x"): 3,
     errors.InfeasibleError("x"): 3,
     errors.ModelError("x"): 3,
+    errors.StorageError("x"): 1,
     errors.GateError("x"): 4,
     errors.WithheldError("x"): 5,
     errors.MissingExtraError("pyarrow", "parquet"): 1,

@@ -16,8 +16,8 @@ from chaffinch.errors import ConfigError
 
 Part = Callable[[Path, int | None], tuple[list[dict[str, Any]], list[dict[str, Any]]]]
 PARTS: dict[str, Part] = {
-    "cpu": pool.cpu_rows, "memory": pool.memory_rows, "length": length.length_rows, "spark": spark.spark_rows,
-    "start": start.start_rows,
+    "cpu": pool.cpu_rows, "memory": pool.memory_rows, "patient": pool.patient_rows, "length": length.length_rows,
+    "spark": spark.spark_rows, "start": start.start_rows,
 }  # fmt: skip
 
 

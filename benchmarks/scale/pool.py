@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,24 +31,40 @@ def cpu_rows(folder: Path, size: int | None) -> tuple[list[dict[str, Any]], list
 
 
 def memory_rows(folder: Path, size: int | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return bars and rows of the peak memory of a worker: for few and many notes, and for a small and a large patient.
+    """Return bars and rows of the peak memory of a worker for few and many notes, of patients of the usual size.
 
-    `size` is the number of notes of the larger runs; the smaller ones have a sixth, and a patient a twelfth of it.
+    `size` is the number of notes of the larger run; the smaller one has a sixth of it.
     """
-    few, many = MEMORY_NOTES if size is None else (size // 6, size)
-    small, large = PATIENT_NOTES if size is None else (10, max(10, size // 12))
-    bars, rows = [], []
-    pairs = ((few // A_PATIENT, A_PATIENT), (many // A_PATIENT, A_PATIENT))
-    shapes = {"notes": pairs, "patient": ((1, small), (1, large))}
-    for name, pair in shapes.items():
-        peaks = []
-        for patients, each in pair:
-            cost = measure({"command": command(write_notes(folder, patients=patients, each=each), 2)})
-            peaks.append(cost.worker_mb)
-            rows.append(_row("memory", f"{patients} patients of {each} notes", patients * each, cost))
-        bars.append(bar(f"worker_memory_growth_{name}", peaks[1] / peaks[0], "ratio", 1.10, 1.0))
-    peak = max(row["worker_mb"] for row in rows)
-    return [*bars, bar("worker_memory_peak", peak, "MB", 500, 300)], rows
+    counts = MEMORY_NOTES if size is None else (size // 6, size)
+    return _compare(folder, "notes", [(count // A_PATIENT, A_PATIENT) for count in counts], ["--model", "rules"])
+
+
+def patient_rows(folder: Path, size: int | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return bars and rows of the peak memory of a worker for one patient with few and many notes; `size`: how many.
+
+    By rules alone, and with `--fast`.
+    """
+    pairs = [(1, count) for count in (PATIENT_NOTES if size is None else (PATIENT_NOTES[0], size))]
+    bars, rows = _compare(folder, "patient", pairs, ["--model", "rules"])
+    more_bars, more_rows = _compare(folder, "patient_fast", pairs, ["--fast"])
+    return [*bars, *more_bars], [*rows, *more_rows]
+
+
+def _compare(
+    folder: Path, name: str, pairs: Sequence[tuple[int, int]], model: Sequence[str]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return bars of a worker's peak memory, and rows, for two pairs (patients, notes of each)."""
+    rows = []
+    for patients, each in pairs:
+        cost = measure({"command": command(write_notes(folder, patients=patients, each=each), 2, model=model)})
+        what = f"{patients} patient{'s' if patients > 1 else ''} of {each} notes, {' '.join(model)}"
+        rows.append(_row("memory", what, patients * each, cost))
+    peaks = [row["worker_mb"] for row in rows]
+    bars = [
+        bar(f"worker_memory_growth_{name}", peaks[-1] / peaks[0], "ratio", 1.10, 1.0),
+        bar(f"worker_memory_peak_{name}", max(peaks), "MB", 500, 300),
+    ]
+    return bars, rows
 
 
 def write_notes(folder: Path, *, patients: int, each: int, form: str = "jsonl") -> Path:
@@ -60,11 +77,13 @@ def write_notes(folder: Path, *, patients: int, each: int, form: str = "jsonl") 
     return place
 
 
-def command(place: Path, workers: int, output: Path | None = None) -> list[str]:
-    """Return the arguments of a release by rules alone, which makes the share of everything else the largest."""
-    output = output or place.with_name(f"out-{place.stem}-{workers}{place.suffix}")
+def command(
+    place: Path, workers: int, output: Path | None = None, *, model: Sequence[str] = ("--model", "rules")
+) -> list[str]:
+    """Return the arguments of a release; by rules alone, the share of everything else is the largest."""
+    output = output or place.with_name(f"out-{place.stem}-{workers}{model[-1]}{place.suffix}")
     return [
-        "deid", str(place), "-o", str(output), "--model", "rules", "--policy", "i2b2-surrogate", "--secret-file",
+        "deid", str(place), "-o", str(output), *model, "--policy", "i2b2-surrogate", "--secret-file",
         str(place.with_name("secret")), "--workers", str(workers), "--quiet",
     ]  # fmt: skip
 

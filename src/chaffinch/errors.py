@@ -69,6 +69,10 @@ class ModelError(DataError):
     """A model file that is damaged, truncated, or of a format that this version cannot read."""
 
 
+class StorageError(ChaffinchError):
+    """Temporary files cannot be written or read; nothing is wrong with the input."""
+
+
 class GateError(ChaffinchError):
     """A quality gate the user set was not met."""
 

@@ -73,9 +73,11 @@ def test_whole_patients_are_worked_on_together_in_the_order_of_the_input(
 
     run_release(job(notes, tmp_path / "out", detector(note_calls, by_patient=by_patient), how))
     for patient in range(4):
-        (call,) = [ids for ids in calls if any(name.endswith(f"p{patient}") for name in ids)]
-        expected = [f"{number:02d}-p{patient}" for number in range(patient, 12, 4)]
-        assert [name for name in call if name.endswith(f"p{patient}")] == expected
+        own = [[name for name in ids if name.endswith(f"p{patient}")] for ids in calls]
+        assert [name for names in own for name in names] == [
+            f"{number:02d}-p{patient}" for number in range(patient, 12, 4)
+        ]
+        assert not by_patient or len(list(filter(None, own))) == 1, "the detector gets them in one call"
 
 
 @pytest.mark.parametrize("size", [1, 4, 64])

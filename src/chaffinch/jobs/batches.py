@@ -2,9 +2,9 @@
 
     units  →  gather: by patient, sorted on the disk if they are many  →  batches  →  process_batch
 
-Everything here streams: an input of any size takes the memory of a batch, of its largest patient and of what
-`SealedRecords` keeps. Units travel as bytes (`UnitCodec`), so that a batch is the same in memory, on the disk and in
-the pipe to another process.
+Everything here streams: an input of any size takes the memory of a batch and of what `SealedRecords` keeps; a patient
+larger than a batch is read from there (`jobs.large_patient`). Units travel as bytes (`UnitCodec`), so that a batch is
+the same in memory, on the disk and in the pipe to another process.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from typing import Any
 import msgspec
 
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release.memory import PATIENT_KEY, Memories, PatientMemory, content_key, patient_key
-from chaffinch.deid.release.patient import NumberedDocument, Released, Withheld, reason, release, withhold
-from chaffinch.deid.release.units import read_unit
+from chaffinch.deid.release.memory import PATIENT_KEY, content_key, patient_key
+from chaffinch.deid.release.patient import NumberedDocument, Released, Withheld, reason, release
+from chaffinch.deid.release.two_passes import takes_two_passes
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.jobs.job import OptionNames, ReleaseJob
+from chaffinch.jobs.large_patient import Batch, LargePatient, pack_result, read_or_withhold, remember
 from chaffinch.jobs.run import WorkItem, key_of
 from chaffinch.jobs.sealed import SealedRecords
 from chaffinch.jobs.state import NoteIndex, is_excluded
@@ -41,7 +42,7 @@ _BATCH_DOCUMENTS = 64  # a batch ends at this many documents or bytes; larger on
 _BATCH_BYTES = 1 << 20
 _KEY = 20  # bytes of the digest of a unit
 
-Batch = Sequence[WorkItem[bytes]]
+Task = Batch | LargePatient
 
 
 class Origin(msgspec.Struct, frozen=True, array_like=True):
@@ -145,8 +146,11 @@ class Gathered:
         """Return how many units there are; None if that is known only at the end."""
         return len(self._origins) if self._job.by_patient else None
 
-    def batches(self) -> Iterator[list[WorkItem[bytes]]]:
-        """Yield batches of units as bytes with their keys; a patient's units stay together where results need it."""
+    def batches(self) -> Iterator[Task]:
+        """Yield batches of units as bytes with their keys; a patient's units stay together where results need it.
+
+        A patient with more units than a batch is yielded as `LargePatient`, if the detector takes two passes.
+        """
         return _fill_batches(self._items_of_patients() if self._job.by_patient else self._items_of_notes())
 
     def settled(self) -> Iterator[tuple[int, Withheld | Excluded]]:
@@ -200,12 +204,32 @@ class Gathered:
             key = self._digest(loaded).hex()
             yield [WorkItem(unit.number, key, self.codec.encode(loaded), key)]
 
-    def _items_of_patients(self) -> Iterator[list[WorkItem[bytes]]]:
+    def _items_of_patients(self) -> Iterator[Task]:
         """Yield whole patients; the results of a patient's units depend on one another, and so do their keys."""
-        memories = _Memories(self._job)
+        memories, splits = _Memories(self._job), takes_two_passes(self._job.detector)
         for key, records in groupby(self._waiting(), key=lambda record: record[0][:PATIENT_KEY]):
-            units = [(int.from_bytes(place[PATIENT_KEY:], "big"), content) for place, content in records]
-            patient, memory = key_of(*(content[:_KEY] for _, content in units)), memories.of(key)
+            memory = memories.of(key)
+            units: list[tuple[int, bytes]] = []
+            large: LargePatient | None = None
+            size = 0
+            for place, content in records:
+                units.append((int.from_bytes(place[PATIENT_KEY:], "big"), content))
+                size += len(content)
+                if (
+                    splits
+                    and large is None
+                    and len(units) > 1
+                    and (len(units) > _BATCH_DOCUMENTS or size > _BATCH_BYTES)
+                ):
+                    large = LargePatient(self._folder, memory, documents=_BATCH_DOCUMENTS, size=_BATCH_BYTES)
+                if large is not None:
+                    for number, one in units:
+                        large.add(number, one[:_KEY], one[_KEY:])
+                    units.clear()
+            if large is not None:
+                yield large
+                continue
+            patient = key_of(*(content[:_KEY] for _, content in units))
             yield [
                 WorkItem(number, key_of(patient, str(number)), content[_KEY:], patient, memory)
                 for number, content in units
@@ -239,11 +263,14 @@ class _Memories:
         return self._next.pack() if known and self._next is not None else self._none
 
 
-def _fill_batches(groups: Iterable[Sequence[WorkItem[bytes]]]) -> Iterator[list[WorkItem[bytes]]]:
+def _fill_batches(groups: Iterable[Task]) -> Iterator[Task]:
     """Yield whole groups in batches; a batch ends at `_BATCH_DOCUMENTS` items or `_BATCH_BYTES` bytes or more."""
     batch: list[WorkItem[bytes]] = []
     size = 0
     for group in groups:
+        if isinstance(group, LargePatient):
+            yield group
+            continue
         batch += group
         size += sum(len(item.payload) for item in group) + len(group[0].memory or b"")
         if len(batch) >= _BATCH_DOCUMENTS or size >= _BATCH_BYTES:
@@ -309,29 +336,16 @@ def process_batch(
     `memories` are those of the units' patients, with a state. It depends only on its arguments and changes nothing, so
     that any process may call it.
     """
-    results: list[bytes | Withheld] = []
-    for unit, result in zip(units, release_units(work, units, memories), strict=True):
-        try:
-            results.append(result.pack() if isinstance(result, Released) else result)
-        except Exception as error:  # a field that cannot be written
-            results.append(withhold(result.original, unit.number, error, work.release))
-    return results
+    return list(map(pack_result, release_units(work, units, memories)))
 
 
 def release_units(
     work: BatchWork, units: Sequence[Unit], memories: Sequence[bytes | None] = ()
 ) -> list[Released | Withheld]:
     """De-identify units together; return for each, in order, the released document, or `Withheld` if it failed."""
-    results: dict[int, Released | Withheld] = {}
-    readable: list[NumberedDocument] = []
-    for unit in units:
-        try:
-            readable.append(NumberedDocument(unit.number, read_unit(unit)))
-        except Exception as error:  # whatever is wrong with a document, it is withheld
-            results[unit.number] = withhold(unit.id, unit.number, error, work.release)
-    packed = {memory for memory in memories if memory is not None}
-    known = [PatientMemory.unpack(memory) for memory in packed if memory]
-    remembered = Memories({one.patient: one for one in known}, work.state_seal) if packed else None
+    notes = [read_or_withhold(work, unit) for unit in units]
+    readable = [note for note in notes if isinstance(note, NumberedDocument)]
+    remembered = remember(memories, work)
     released = release(readable, work.release, work.detector, seal=work.seal, memories=remembered) if readable else []
-    results |= {numbered.number: result for numbered, result in zip(readable, released, strict=True)}
-    return [results[unit.number] for unit in units]
+    results = iter(released)
+    return [note if isinstance(note, Withheld) else next(results) for note in notes]

@@ -281,8 +281,8 @@ def _process_job(
     for number, outcome in gathered.settled():
         set_aside(number, outcome)
         tick(1)
-    with open_pool(job, gathered.codec, workers, salt=salt) as each:
-        process_batches(gathered.batches(), each, ledger, set_aside=set_aside, done=lambda batch: tick(len(batch)))
+    with open_pool(job, gathered.codec, workers, salt=salt, folder=job.output.parent) as each:
+        process_batches(gathered.batches(), each, ledger, set_aside=set_aside, done=tick)
     return _Processed(gathered, withheld, ledger, seal, state_seal)
 
 

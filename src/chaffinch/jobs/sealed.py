@@ -19,11 +19,13 @@ from operator import itemgetter
 from pathlib import Path
 from typing import IO
 
-from chaffinch.errors import ChaffinchError
+from chaffinch.errors import StorageError
 
 MEMORY = 1 << 26  # bytes of records that are kept in memory; more are written to the disk
 _OVERHEAD = 200  # bytes that a record takes besides its own, about
 _BLOCK = 1 << 18  # bytes of records that are sealed together: what a merge holds of each run
+_SHARE = 1 << 6  # the least part of the memory that a block takes, so that a merge of many runs stays within it, about
+_SMALLEST_BLOCK = 1 << 12
 _FAN = 32  # runs of one level that are merged into one of the next: bounds open files and the memory of a merge
 _LENGTHS = struct.Struct(">IQ")
 _NONCE = struct.Struct(">4xQ")  # a counter: the key is never used for another process
@@ -91,6 +93,10 @@ class SealedRecords:
                 run.close()
         self._levels, self._waiting = [], []
 
+    def __del__(self) -> None:
+        """Drop the records that nobody closed."""
+        self.close()
+
     def _sort(self) -> None:
         """Sort the records in memory by key, unless they are sorted."""
         if not self._sorted:
@@ -98,22 +104,22 @@ class SealedRecords:
             self._sorted = True
 
     def _write_run(self) -> None:
-        """Write the records in memory to disk as a sorted, encrypted run, and empty the memory."""
+        """Write the records in memory to disk in sorted, encrypted runs, and empty the memory."""
         self._sort()
-        self._add_run(self._waiting, 0)
+        latest = self._levels[0][-1] if self._levels and self._levels[0] else None
+        if latest is not None and latest.last <= self._waiting[0][0]:
+            _write(latest, self._waiting)  # of records that are added in order there is one run
+        else:
+            self._add_run(self._waiting, 0)
         self._waiting, self._bytes = [], 0
 
     def _add_run(self, records: Iterable[_Record], level: int) -> None:
-        """Write sorted records as a run of this level; merge a full level upwards; ChaffinchError if the disk fails."""
-        run = _Run(self._folder, self._cipher)
+        """Write sorted records as a run of this level; merge a full level upwards; StorageError if the disk fails."""
         try:
-            run.write(records)
+            run = _Run(self._folder, self._cipher, max(_SMALLEST_BLOCK, min(_BLOCK, self._memory // _SHARE)))
         except OSError as error:
-            run.close()
-            raise ChaffinchError(
-                f"temporary files could not be written ({error.strerror or type(error).__name__}); make room beside "
-                "the output, then run again: with --resume if the run had begun"
-            ) from None
+            raise _cannot_write(error) from None
+        _write(run, records)
         if level == len(self._levels):
             self._levels.append([])
         self._levels[level].append(run)
@@ -122,6 +128,23 @@ class SealedRecords:
             self._add_run(heapq.merge(*full, key=itemgetter(0)), level + 1)
             for old in full:
                 old.close()
+
+
+def _write(run: _Run, records: Iterable[_Record]) -> None:
+    """Append sorted records to a run; close it and raise StorageError if the disk fails."""
+    try:
+        run.write(records)
+    except OSError as error:
+        run.close()
+        raise _cannot_write(error) from None
+
+
+def _cannot_write(error: OSError) -> StorageError:
+    """Return the error to raise for one of the disk."""
+    return StorageError(
+        f"temporary files could not be written ({error.strerror or type(error).__name__}); make room beside the "
+        "output, then run again: with --resume if the run had begun"
+    )
 
 
 class _Cipher:
@@ -140,22 +163,23 @@ class _Cipher:
         return nonce + self._cipher.encrypt(nonce, plain, None)
 
     def open(self, sealed: bytes) -> bytes:
-        """Decrypt what `seal` returned; raise ChaffinchError if it was changed on the disk."""
+        """Decrypt what `seal` returned; raise StorageError if it was changed on the disk."""
         from cryptography.exceptions import InvalidTag
 
         try:
             return self._cipher.decrypt(sealed[: _NONCE.size], sealed[_NONCE.size :], None)
         except InvalidTag:
-            raise ChaffinchError("temporary files changed on the disk; check the disk, then run again") from None
+            raise StorageError("temporary files changed on the disk; check the disk, then run again") from None
 
 
 class _Run:
     """A sorted run in an unnamed file: blocks of records, each sealed, with its size before it."""
 
-    def __init__(self, folder: Path | None, cipher: _Cipher) -> None:
-        """Open a temporary file in the folder."""
+    def __init__(self, folder: Path | None, cipher: _Cipher, block: int) -> None:
+        """Open a temporary file in the folder; `block` bytes of records or more are sealed together."""
         self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (closed by `close`)
-        self._cipher = cipher
+        self._cipher, self._block = cipher, block
+        self.last = b""  # the greatest key
 
     def write(self, records: Iterable[_Record]) -> None:
         """Append sorted records to the file in encrypted blocks."""
@@ -164,7 +188,8 @@ class _Run:
         for key, payload in records:
             parts += (_LENGTHS.pack(len(key), len(payload)), key, payload)
             size += _LENGTHS.size + len(key) + len(payload)
-            if size >= _BLOCK:
+            self.last = key
+            if size >= self._block:
                 self._put(b"".join(parts))
                 parts, size = [], 0
         if parts:

@@ -150,7 +150,7 @@ def test_the_best_labelling_is_that_of_listing_them_all(seed: int, edges: float)
     drawn, docs = weights(rng, edges=edges), random_notes(rng)
     model = Model(Alignment(mode="balanced"), drawn)
     words, graphs = graphs_of(docs)
-    after = alignment._decide_labels(words, graphs, model, LABELS, "balanced")[0]
+    after = alignment.decide_labels(words, graphs, model, LABELS, "balanced")[0]
     for k in range(int(graphs.graph.max()) + 1):
         nodes = graphs.nodes[graphs.graph == k].tolist()
         labels = np.flatnonzero(graphs.candidates[graphs.graph == k][0]).tolist()
@@ -176,7 +176,7 @@ def test_fixed_occurrences_count_as_evidence(limit: int, monkeypatch: pytest.Mon
     drawn = weights(rng)
     docs = [note([("Penn", float(a), float(1 - a) / 3) for a in rng.random(4)], id=str(k), group="p") for k in (0, 1)]
     words, graphs = graphs_of(docs)
-    after = alignment._decide_labels(words, graphs, Model(Alignment(), drawn), LABELS, "balanced")[0]
+    after = alignment.decide_labels(words, graphs, Model(Alignment(), drawn), LABELS, "balanced")[0]
     free = np.argsort(words.chances[np.arange(8), words.tags], kind="stable")[:limit]
     best = max(
         (y for y in itertools.product(np.flatnonzero(graphs.candidates[0]).tolist(), repeat=8)
@@ -194,7 +194,7 @@ def lesson(seed: int) -> tuple[CliqueWeights, Nodes, Flags, Ints]:
     candidates = graphs.candidates.copy()
     candidates[np.arange(M), gold] = True
     shares = graphs.shares(gold, np.ones(M, np.bool_))
-    nodes = Nodes.of(words, graphs, shares, rng.integers(0, 8, (M, 4)))
+    nodes = Nodes.of(words, graphs.nodes, shares, rng.integers(0, 8, (M, 4)))
     return weights(rng, 7, 3), nodes, candidates, gold
 
 
@@ -217,7 +217,9 @@ def test_the_objective_is_the_chance_of_each_label_given_the_others() -> None:
     drawn, docs = weights(rng, 0, 3), random_notes(rng)
     words, graphs = graphs_of(docs)
     gold = np.array([rng.choice(np.flatnonzero(row)) for row in graphs.candidates])
-    nodes = Nodes.of(words, graphs, graphs.shares(gold, np.ones(len(gold), np.bool_)), np.zeros((len(gold), 0), int))
+    nodes = Nodes.of(
+        words, graphs.nodes, graphs.shares(gold, np.ones(len(gold), np.bool_)), np.zeros((len(gold), 0), int)
+    )
     value, _ = objective.objective(drawn, nodes, graphs.candidates, gold, penalty=0.0, prior=drawn)
     expected = 0.0
     for k, row in zip(range(len(gold)), graphs.candidates, strict=True):

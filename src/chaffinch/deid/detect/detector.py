@@ -8,7 +8,7 @@ T tokens, L labels, the first of which is O.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -17,24 +17,23 @@ from typing import Any
 
 import numpy as np
 
-from chaffinch.deid.detect import cues, repeats
+from chaffinch.deid.detect import across_notes, cues, repeats
 from chaffinch.deid.detect import recall_dial as dial
 from chaffinch.deid.detect import token_scores as detect_soft
 from chaffinch.deid.detect.admission import KnownIdentifiers
 from chaffinch.deid.detect.class_doubt import class_layer, wider_class
-from chaffinch.deid.detect.merge import is_code, merge_by_rank, overlaps_any, trim_punctuation, vote_spans, widen
+from chaffinch.deid.detect.merge import is_code, merge_by_rank, trim_punctuation, vote_spans, widen
 from chaffinch.deid.detect.model import Model, load, upper_if_caseless
 from chaffinch.deid.detect.recall_dial import DialSample
 from chaffinch.deid.detect.token_scores import Claim, Flags, TokenIndex
 from chaffinch.deid.detect.voices import context
 from chaffinch.deid.detect.word_lists import WordLists, word_lists
-from chaffinch.deid.kinds import KINDS, handling_of, kind_of
+from chaffinch.deid.kinds import KINDS, handling_of
 from chaffinch.deid.patterns import find as patterns
 from chaffinch.deid.patterns import places as patterns_places
 from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.kernels.lattice import Floats, Ints
-from chaffinch.models.alignment import model as alignment
 from chaffinch.models.core.batching import BATCH_TOKENS, batches
 from chaffinch.text import Corpus, Document, Soft, Span
 from chaffinch.text.view import ShownDocument, narrow_view, plain_text
@@ -51,7 +50,6 @@ PROTECTED_THRESHOLD = 0.7
 # writers 10 costs .002 of precision, and spans that always count .005, for nothing.
 PATTERN_ODDS = 3.0
 CERTAIN = 0.99  # the score of spans from the user's deny list and types
-SHORTEST = 3  # characters of a word whose repeats are searched for; shorter words repeat by chance
 # The most digits of a number in a row of numbers that models may not flag; longer ones may be codes.
 LONGEST_CELL = 3
 
@@ -127,6 +125,10 @@ class HybridDetector:
             found = [doc for part in batches(shown, BATCH_TOKENS) for doc in self.detect(part)]
             for page, (doc, names) in zip(pages, self._add_repeats(found, shown, remembered), strict=True):
                 yield page.restore(doc), names
+
+    def read_patient(self, new_records: across_notes.NewRecords) -> across_notes.PatientReading:
+        """Return the detection of one patient's notes that are not held together."""
+        return across_notes.PatientReading(self, new_records)
 
     def annotate(self, documents: Iterable[Document], *, layer: str | None = None, posteriors: bool = False) -> Corpus:
         """Return the documents with identifiers in a layer, found lazily; with `posteriors`, also with soft labels."""
@@ -321,17 +323,27 @@ class HybridDetector:
             members[doc.patient if self.by_patient else number].append(number)
         again = self._align(found, members.values())
         counts = [repeats.count_names(doc, self.layer, self.lists) for doc in found]
+        chosen: dict[int, dict[str, str]] = {}
         for numbers in members.values():
             earlier = (remembered or {}).get(found[numbers[0]].patient, {}) if self.by_patient else {}
             labels = repeats.choose_labels([earlier, *(counts[number] for number in numbers)])
-            for number in numbers:
-                sure = repeats.find_repeats(found[number], self.layer, labels)
-                same = {(span.start, span.end) for span in sure}
-                again[number] = [*sure, *(span for span in again[number] if (span.start, span.end) not in same)]
-        for number, doc in enumerate(found):
-            repeated = self._with_repeats(doc, again[number]) if again[number] else doc
-            names = {} if remembered is None else repeats.count_names(doc, self.layer, self.lists, least=0.0)
-            yield cues.without_cues(replace(repeated, text=originals[number].text), originals[number]), names
+            chosen |= dict.fromkeys(numbers, labels)
+        for number, (doc, shown) in enumerate(zip(found, originals, strict=True)):
+            yield self.finish(doc, shown, again[number], chosen[number], remember=remembered is not None)
+
+    def finish(
+        self, doc: Document, shown: Document, aligned: Sequence[Span], labels: Mapping[str, str], *, remember: bool
+    ) -> tuple[Document, repeats.NameCounts]:
+        """Return a detected document without cues, with aligned spans and the names of `labels`, and its name counts.
+
+        The counts are empty unless they are to be remembered.
+        """
+        sure = repeats.find_repeats(doc, self.layer, labels)
+        same = {(span.start, span.end) for span in sure}
+        again = [*sure, *(span for span in aligned if (span.start, span.end) not in same)]
+        repeated = self._with_repeats(doc, again) if again else doc
+        names = repeats.count_names(doc, self.layer, self.lists, least=0.0) if remember else {}
+        return cues.without_cues(replace(repeated, text=shown.text), shown), names
 
     def _align(self, found: Sequence[Document], members: Iterable[Sequence[int]]) -> defaultdict[int, list[Span]]:
         """Return {document number: spans the alignment model adds}, only for groups where a span's word recurs."""
@@ -345,19 +357,18 @@ class HybridDetector:
             found[number] if self.by_patient else replace(found[number], group=None, id=str(number))
             for number in chosen
         ]
-        aligned = alignment.align(docs, _aligner(self.lists.language), layer=self.layer, mode="recall") if docs else []
+        aligned = across_notes.align(docs, self.layer, self.lists.language) if docs else []
         out: defaultdict[int, list[Span]] = defaultdict(list)
         for number, old, new in zip(chosen, docs, aligned, strict=True):
             if new is not old:
-                kept = set(old.layers[self.layer])
-                out[number] = [span for span in new.layers[self.layer] if span not in kept]
+                out[number] = across_notes.new_spans(old.layers[self.layer], new.layers[self.layer])
         return out
 
     def _with_repeats(self, before: Document, again: Sequence[Span]) -> Document:
         """Return the document with those repeats added that are long enough, not protected and not allowed."""
         text, spans = before.text, before.layers[self.layer]
         terms = [term for term in self.lists.find_protected(before) if term.score == 1.0]
-        new = [span for span in again if _may_repeat(text, span, terms)]
+        new = [span for span in again if across_notes.may_repeat(text, span, terms)]
         if not new:
             return before
         joint = trim_punctuation(text, merge_by_rank([spans, self._not_allowed(before, new)]))
@@ -390,62 +401,18 @@ def _is_short_number(word: str) -> bool:
     return len(word) <= LONGEST_CELL and word.isdecimal()
 
 
-def _may_repeat(text: str, span: Span, terms: Sequence[Span]) -> bool:
-    """Tell whether a repeat is a name or code of 3 or more characters, not in lower case, over no protected term.
-
-    The terms are sorted and do not overlap.
-    """
-    if not _label_repeats(span.label):
-        return False
-    words = text[span.start : span.end]
-    plain = len(words) < SHORTEST or (words.islower() and words.isalpha())
-    return not plain and not overlaps_any(span, terms)
-
-
 def _recurs(docs: Sequence[Document], layer: str, common: frozenset[str]) -> bool:
     """Tell whether a word of a name or code occurs outside the found spans too; common words need two spans."""
-    times: Counter[str] = Counter()
-    counts: set[str] = set()
+    words = across_notes.SpanWords()
     for doc in docs:
-        spans = doc.layers[layer]
-        for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
-            words = [doc.text[a:b].casefold() for a, b in doc.tokens[first:end].tolist()]
-            times.update(words)
-            counts.update(word for word in words if len(word) >= SHORTEST and _label_repeats(span.label))
-    texts = [doc.text.casefold() for doc in docs] if counts else []
-    return any(
-        sum(_count_whole_words(word, text) for text in texts) > times[word]
-        for word in counts
-        if times[word] > 1 or word not in common
-    )
-
-
-def _count_whole_words(word: str, text: str) -> int:
-    """Count the occurrences of a word in a text that have no letter or digit on either side."""
-    count, start = 0, text.find(word)
-    while start >= 0:
-        end = start + len(word)
-        count += not (text[max(0, start - 1) : start].isalnum() or text[end : end + 1].isalnum())
-        start = text.find(word, end)
-    return count
-
-
-@cache
-def _label_repeats(label: str) -> bool:
-    """Tell whether further mentions of spans with this label are searched for: proper names and codes."""
-    return kind_of(label).is_proper_name or kind_of(label).is_code
+        words.add(doc, layer)
+    return words.recur(lambda: docs, common)
 
 
 @cache
 def _is_town(label: str) -> bool:
     """Tell whether a label is of a kind that is a town."""
     return label in KINDS and handling_of(KINDS[label]).town
-
-
-@cache
-def _aligner(language: str) -> alignment.Model:
-    """Return the default alignment model in recall mode with a language's common words, cached."""
-    return alignment.Model.default("recall", common=word_lists(language).common_words)
 
 
 def detector(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from chaffinch.deid.detect.across_notes import NewRecords
 from chaffinch.deid.detect.repeats import NameCounts
 from chaffinch.text import Document
 
@@ -54,3 +55,31 @@ class RememberingDetector(Protocol):
         self, documents: Sequence[Document], remembered: Mapping[str, NameCounts], /
     ) -> Iterable[tuple[Document, NameCounts]]:
         """Return what a call returns, where remembered names, by patient, are found too; and each note's names."""
+
+
+class ReadingInPasses(Protocol):
+    """The detection of one patient's notes that are not held together: all are added, settled, and given again."""
+
+    def add(self, documents: Iterable[Document], /) -> None:
+        """Read the next notes; what was found in them waits in records."""
+
+    def settle(self, remembered: NameCounts, /) -> None:
+        """Decide, when all notes are added, what they and the names of earlier notes say of one another."""
+
+    def tagged(self, originals: Iterable[Document], /) -> Iterator[tuple[Document, NameCounts] | Exception]:
+        """Yield each note as `RememberingDetector.read` does, or its error; the notes are given again, in order."""
+
+    def close(self) -> None:
+        """Drop all that is kept."""
+
+
+@runtime_checkable
+class PatientDetector(Protocol):
+    """A detector that reads the notes of a patient together without all of them in memory."""
+
+    @property
+    def by_patient(self) -> bool:
+        """Tell whether the documents of one patient are read together."""
+
+    def read_patient(self, new_records: NewRecords, /) -> ReadingInPasses:
+        """Return the detection of one patient's notes, which keeps what it found in records of its own."""

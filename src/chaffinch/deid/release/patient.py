@@ -42,7 +42,6 @@ from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.text import Document, Span
 from chaffinch.text.columns import Columns
 from chaffinch.text.document import check_text
-from chaffinch.text.view import plain_text
 
 LAYER = "deid"
 BANDS = (("0.99-1", 0.99), ("0.9-0.99", 0.9), ("0.5-0.9", 0.5), ("0-0.5", 0.0))  # of confidence: name and lower limit
@@ -102,15 +101,6 @@ class Release:
     def job_order(self) -> Order | None:
         """Return the day–month order where a patient's dates do not tell: asked, else counted; None without both."""
         return self.counted_order if self.date_order == "auto" else self.date_order
-
-    def orders_of(self, docs: Iterable[Document], layer: str, earlier: Iterable[DatedText] = ()) -> DateOrders:
-        """Return the day–month orders for a patient's ambiguous dates, by the patient's other dates and the release.
-
-        `earlier` are the patient's dates in notes of earlier releases.
-        """
-        texts = (plain_text(doc.text[span.start : span.end]) for doc in docs for span in date_spans(doc, layer))
-        known = (dated.text for dated in earlier)
-        return DateOrders(settle_order(count_orders(chain(known, texts))), self.job_order)
 
     def name(self, original: str, number: int) -> str:
         """Return a released document's id: the original with `keep_ids`, else a pseudonym, or its number."""
@@ -206,23 +196,26 @@ def release(
     surrogates in the order of the documents' numbers, and their dates reveal ages together. With `memories`, those of
     the patients' earlier notes go on, and each released document has its lesson if the memories have a seal.
     """
-    read = _reader_of(detector, memories)
-    tagged = _read_each([numbered.doc for numbered in documents], read, detector.layer)
+    read = reader_of(detector, memories)
+    tagged = read_each([numbered.doc for numbered in documents], read, detector.layer)
     by_patient: dict[str, list[Document]] = {}
     for one in tagged:
         if not isinstance(one, Exception):
             by_patient.setdefault(one[0].patient, []).append(one[0])
     known = memories or Memories({})
     patients = cache(
-        lambda patient: _Patient.of(by_patient[patient], config, detector.layer, known.of(patient), known.seal)
-    )
+        lambda patient: PatientState.of(
+            chain.from_iterable(dated_texts(doc, detector.layer) for doc in by_patient[patient]),
+            config, known.of(patient), known.seal,
+        )
+    )  # fmt: skip
     results: dict[int, Released | Withheld] = {}
     for i in sorted(range(len(documents)), key=lambda i: documents[i].number):
-        results[i] = _release_one(documents[i], tagged[i], config, detector.layer, seal, patients)
+        results[i] = release_one(documents[i], tagged[i], config, detector.layer, seal, patients)
     return [results[i] for i in range(len(documents))]
 
 
-def _reader_of(detector: Detector, memories: Memories | None) -> Reader:
+def reader_of(detector: Detector, memories: Memories | None) -> Reader:
     """Return a function that detects in documents, and counts their sure names if memories are kept."""
     if memories is None or not isinstance(detector, RememberingDetector):
         return lambda docs: ((doc, {}) for doc in detector(docs))
@@ -232,7 +225,7 @@ def _reader_of(detector: Detector, memories: Memories | None) -> Reader:
 
 
 @dataclass(frozen=True, slots=True)
-class _Patient:
+class PatientState:
     """State shared by a patient's notes: names with their surrogates so far, timeline and order of their dates.
 
     With a seal, what the notes teach is wanted.
@@ -244,12 +237,11 @@ class _Patient:
     seal: Seal | None
 
     @classmethod
-    def of(
-        cls, docs: Sequence[Document], config: Release, layer: str, memory: PatientMemory, seal: Seal | None
-    ) -> _Patient:
-        """Return a patient's state before the first note: the names remembered; timeline and date orders of all."""
-        timeline, orders = timeline_of(docs, layer, memory.dates), config.orders_of(docs, layer, memory.dates)
-        return cls(memory.book(), timeline, orders, seal)
+    def of(cls, dates: Iterable[DatedText], config: Release, memory: PatientMemory, seal: Seal | None) -> PatientState:
+        """Return a patient's state before the first note: the names remembered; timeline and orders of all dates."""
+        every = dict.fromkeys(chain(memory.dates, dates))  # neither timeline nor order counts how often a date is there
+        orders = DateOrders(settle_order(count_orders(dated.text for dated in every)), config.job_order)
+        return cls(memory.book(), patient_timeline(every), orders, seal)
 
     def teach(self, doc: Document, layer: str, found: NameCounts, config: Release) -> bytes | None:
         """Return the lesson of a note that is released now, encrypted; None without a seal.
@@ -259,16 +251,13 @@ class _Patient:
         if self.seal is None:
             return None
         names, real = self.names.take_new()
-        dates = list(dict.fromkeys(find_dated_texts(doc.text, date_spans(doc, layer))))
+        dates = list(dict.fromkeys(dated_texts(doc, layer)))
         return Lesson(content_key(doc, config.fields), names, real, found, dates).close(self.seal)
 
 
-def timeline_of(docs: Iterable[Document], layer: str, earlier: Iterable[DatedText] = ()) -> Timeline:
-    """Collect the dates in a patient's documents, and earlier ones, into a timeline, which shows high ages."""
-    dated_texts = list(earlier)
-    for doc in docs:
-        dated_texts += find_dated_texts(doc.text, date_spans(doc, layer))
-    return patient_timeline(dated_texts)
+def dated_texts(doc: Document, layer: str) -> list[DatedText]:
+    """Return the dates in a document, and what its words say of them."""
+    return find_dated_texts(doc.text, date_spans(doc, layer))
 
 
 def date_spans(doc: Document, layer: str) -> list[Span]:
@@ -297,11 +286,11 @@ def detect_each(docs: Sequence[Document], detector: Detector) -> list[Document |
 
     Where the detector fails on several documents, it is called again patient by patient, then one by one.
     """
-    read = _reader_of(detector, None)
-    return [one if isinstance(one, Exception) else one[0] for one in _read_each(docs, read, detector.layer)]
+    read = reader_of(detector, None)
+    return [one if isinstance(one, Exception) else one[0] for one in read_each(docs, read, detector.layer)]
 
 
-def _read_each(docs: Sequence[Document], read: Reader, layer: str) -> list[tuple[Document, NameCounts] | Exception]:
+def read_each(docs: Sequence[Document], read: Reader, layer: str) -> list[tuple[Document, NameCounts] | Exception]:
     """Return as `detect_each`, each document with the counts of its names."""
     try:
         found = list(read(docs))
@@ -314,14 +303,14 @@ def _read_each(docs: Sequence[Document], read: Reader, layer: str) -> list[tuple
 
 
 def _read_in_parts(docs: Sequence[Document], read: Reader, layer: str) -> list[tuple[Document, NameCounts] | Exception]:
-    """Run the detector patient by patient, or for one patient document by document; return as `_read_each`."""
+    """Run the detector patient by patient, or for one patient document by document; return as `read_each`."""
     parts: dict[Any, list[int]] = {}
     patients = {doc.patient for doc in docs}
     for number, doc in enumerate(docs):
         parts.setdefault(doc.patient if len(patients) > 1 else number, []).append(number)
     results: dict[int, tuple[Document, NameCounts] | Exception] = {}
     for numbers in parts.values():
-        results |= zip(numbers, _read_each([docs[number] for number in numbers], read, layer), strict=True)
+        results |= zip(numbers, read_each([docs[number] for number in numbers], read, layer), strict=True)
     return [results[number] for number in range(len(docs))]
 
 
@@ -336,13 +325,13 @@ def _check_tagged(docs: Sequence[Document], tagged: Sequence[Document], layer: s
             raise DataError("the detector found a span outside the text")
 
 
-def _release_one(
+def release_one(
     numbered: NumberedDocument,
     found: tuple[Document, NameCounts] | Exception,
     config: Release,
     layer: str,
     seal: Seal | None,
-    patients: Callable[[str], _Patient],
+    patients: Callable[[str], PatientState],
 ) -> Released | Withheld:
     """Replace the identifiers of a detected document and return it as `Released`; `Withheld` if anything fails."""
     original = numbered.doc.id

@@ -28,7 +28,9 @@ FEMALE, MALE, BOTH, UNKNOWN_GENDER, SURNAME = "F", "M", "B", "U", "S"
 SIZES: Mapping[str, int] = {FEMALE: 512, MALE: 128, SURNAME: 1 << 17}
 _SHORTEST, _LONGEST = 5, 11  # letters of a composed name
 
-Ints: TypeAlias = npt.NDArray[np.int32]
+_BLOCK = 1 << 10  # pairs of a beginning and an end that are looked through to find one of them
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +70,16 @@ class _NamePool(Sequence[str]):
         parts = languages.table("en", "surrogates/name-parts")[role]
         self._real = names().real[role, letter][: SIZES[role]]
         self._heads: Sequence[str] = parts["heads"][letter.upper()].split()
-        self._tails: Sequence[str] = parts["tails"].split()
+        self._tails = _tails(role)
         known = {*_common_words()[letter], *map(str.lower, self._real)}
-        composed = self._find_unknown_words(known)
-        self._composed = composed[: SIZES[role] - len(self._real)].copy()  # a view would keep all of them in memory
+        free = self._find_unknown_words(known)
+        free = np.pad(free, (0, -len(free) % _BLOCK)).reshape(-1, _BLOCK)
+        self._bits = np.packbits(free, axis=1)  # an eighth of a byte a pair: there are pools of 26 letters
+        self._before = np.concatenate([[0], np.cumsum(free.sum(axis=1))])  # free pairs before each block
+        self._number = min(int(self._before[-1]), SIZES[role] - len(self._real))
 
-    def _find_unknown_words(self, known: Collection[str]) -> Ints:
-        """Return the numbers of pairs of a beginning and an end that make no known word, the likeliest first."""
+    def _find_unknown_words(self, known: Collection[str]) -> Flags:
+        """Return whether each pair of a beginning and an end makes no known word, the likeliest pair first."""
         lengths = np.add.outer([len(tail) for tail in self._tails], [len(head) for head in self._heads])
         free = (lengths >= _SHORTEST) & (lengths <= _LONGEST)
         heads = {head.lower(): index for index, head in enumerate(self._heads)}
@@ -86,11 +91,11 @@ class _NamePool(Sequence[str]):
             for cut in range(2, min(longest, len(word))):
                 if (head := heads.get(word[:cut])) is not None and (tail := tails.get(word[cut:])) is not None:
                     free[tail, head] = False
-        return np.flatnonzero(free).astype(np.int32)
+        return free.ravel()
 
     def __len__(self) -> int:
         """Return the number of real and composed names."""
-        return len(self._real) + len(self._composed)
+        return len(self._real) + self._number
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -104,8 +109,20 @@ class _NamePool(Sequence[str]):
             return [self[i] for i in range(*index.indices(len(self)))]
         if index < len(self._real):
             return self._real[index]
-        tail, head = divmod(int(self._composed[index - len(self._real)]), len(self._heads))
+        rank = index - len(self._real)
+        if not 0 <= rank < self._number:
+            raise IndexError(index)
+        block = int(np.searchsorted(self._before, rank, side="right")) - 1
+        place = np.flatnonzero(np.unpackbits(self._bits[block]))[rank - int(self._before[block])]
+        tail, head = divmod(block * _BLOCK + int(place), len(self._heads))
         return self._heads[head] + self._tails[tail]
+
+
+@cache
+def _tails(role: str) -> Sequence[str]:
+    """Return the ends of composed names of a role, which are those of all initials, cached."""
+    tails: Sequence[str] = languages.table("en", "surrogates/name-parts")[role]["tails"].split()
+    return tails
 
 
 @cache

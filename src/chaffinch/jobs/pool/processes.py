@@ -15,25 +15,26 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 
 from chaffinch.deid import keys as secret_keys
 from chaffinch.deid.release.patient import Withheld
 from chaffinch.deid.state import VARIABLE as STATE_VARIABLE
 from chaffinch.deid.vault import VARIABLE as VAULT_VARIABLE
-from chaffinch.errors import ChaffinchError, ConfigError
-from chaffinch.jobs.batches import Batch, UnitCodec, process_batch
+from chaffinch.errors import ChaffinchError, ConfigError, StorageError
+from chaffinch.jobs.batches import Task, UnitCodec, process_batch
 from chaffinch.jobs.job import ReleaseJob
-from chaffinch.jobs.pool.worker import Setup, UnitSetup
+from chaffinch.jobs.large_patient import Batch, LargePatient, PatientResults, PatientWork, Results
+from chaffinch.jobs.pool.worker import PatientStep, Request, Setup, UnitSetup
 from chaffinch.jobs.run import WorkItem
 from chaffinch.jobs.work import BatchWork, Keys, WorkSpec
 
-Results = Sequence[bytes | Withheld]
-Each = Callable[[Iterable[Batch]], Iterator[tuple[Batch, Results]]]
+Each = Callable[[Iterable[Task]], Iterator[tuple[Batch, Results]]]
 
 _TRIES = 2  # times that a batch, and at last a document, may end its worker before it is blamed: one may be an accident
 _STARTS = 3  # workers in a row that may die before they are ready; then something else than a document is wrong
@@ -45,22 +46,25 @@ _MAIN = (
 
 
 @contextmanager
-def open_pool(job: ReleaseJob, codec: UnitCodec, workers: int, *, salt: str = "") -> Iterator[Each]:
+def open_pool(
+    job: ReleaseJob, codec: UnitCodec, workers: int, *, salt: str = "", folder: Path | None = None
+) -> Iterator[Each]:
     """Yield a function from batches to (batch, results) pairs: here if workers == 1, else in a pool of processes.
 
-    One worker is this process. `salt` is that of vault and state. Raise ConfigError if the detector is an object of
-    this process, which no other can load.
+    One worker is this process. The results of a large patient come in several pairs. `salt` is that of vault and state;
+    sealed files are made in `folder`. Raise ConfigError if the detector is an object of this process, which no other
+    can load.
     """
     keys = Keys(job.release.secret, job.vault.key, job.state.key) if salt else Keys(job.release.secret)
     if workers == 1:
         work = BatchWork.of(job.release, job.detector, keys, salt)
-        yield lambda batches: ((batch, _process_here(work, codec, batch)) for batch in batches)
+        yield lambda batches: (pair for task in batches for pair in _process_here(work, codec, task, folder))
         return
     check_workers(job, workers)
     if job.detector_source is None:
         raise AssertionError  # checked above
     spec = WorkSpec.of(job.release, job.detector_source, salt=salt)
-    setup = UnitSetup(codec.shared, spec, keys)
+    setup = UnitSetup(codec.shared, spec, keys, folder)
     pool = Pool(setup, workers)
     try:
         yield pool.map
@@ -79,28 +83,73 @@ def check_workers(job: ReleaseJob, workers: int) -> None:
         )
 
 
-def _process_here(work: BatchWork, codec: UnitCodec, batch: Batch) -> Results:
-    """Decode and process a batch in this process; return its results."""
-    return process_batch(work, [codec.decode(item.payload) for item in batch], [item.memory for item in batch])
+def _process_here(
+    work: BatchWork, codec: UnitCodec, task: Task, folder: Path | None
+) -> Iterator[tuple[Batch, Results]]:
+    """Decode and process a batch or a large patient in this process; yield items with their results."""
+    if not isinstance(task, LargePatient):
+        units = [codec.decode(item.payload) for item in task]
+        yield task, process_batch(work, units, [item.memory for item in task])
+        return
+    with closing(task), closing(PatientWork(work, task.memory, folder)) as patient:
+        for tile in task.tiles():
+            patient.add(codec.decode(item.payload) for item in tile)
+        for tile in task.tiles():
+            yield tile, patient.take(len(tile))
 
 
 class _WorkerDied(Exception):  # noqa: N818  (an event, handled in this module)
-    """A worker ended while it worked; `how` says in words what ended it."""
+    """A worker ended while it worked; `how` says in words what ended it.
 
-    def __init__(self, how: str) -> None:
-        """Keep how the worker ended, in words."""
+    Of a large patient, `tile` are the notes it worked on; `settling` if it may have been all of them together.
+    """
+
+    def __init__(self, how: str, tile: Batch = (), *, settling: bool = False) -> None:
+        """Keep how the worker ended, in words, and what it worked on."""
         super().__init__(how)
-        self.how = how
+        self.how, self.tile, self.settling = how, tile, settling
+
+
+class _Dialogue:
+    """What is asked of a worker for a large patient, step by step, and the results that came."""
+
+    def __init__(self, patient: LargePatient) -> None:
+        """Begin with the first step."""
+        self.results = PatientResults(patient.folder)
+        self.tile: Batch = ()  # of the step
+        self.settling = False
+        self._steps = self._ask(patient)
+        self.step: PatientStep | None = next(self._steps, None)
+
+    def answer(self, results: Results) -> None:
+        """Take the answer to the step, and go to the next one; it is None after the last."""
+        try:
+            self.step = self._steps.send(results)
+        except StopIteration:
+            self.step = None
+
+    def _ask(self, patient: LargePatient) -> Generator[PatientStep, Results, None]:
+        """Yield the steps: all units, then as many results; the answers are sent in."""
+        for number, self.tile in enumerate(patient.tiles()):
+            units = tuple(item.payload for item in self.tile)
+            yield PatientStep(units, patient.memory, begins=True) if number == 0 else PatientStep(units)
+        self.settling = True
+        for self.tile in patient.tiles():
+            answers = yield PatientStep(take=len(self.tile))
+            self.settling = False
+            for item, result in zip(self.tile, answers, strict=True):
+                self.results.add(item.number, result)
 
 
 @dataclass(eq=False, slots=True)
 class _Worker:
-    """A process, the two pipes to it, and the batch that it works on."""
+    """A process, the two pipes to it, and the batch or large patient that it works on."""
 
     process: subprocess.Popen[bytes]
     requests: Connection
     replies: Connection
-    batch: Batch = ()
+    task: Task = ()
+    dialogue: _Dialogue | None = None  # about a large patient
     ready: bool = False
 
     @classmethod
@@ -122,33 +171,52 @@ class _Worker:
             worker.requests.send_bytes(setup)
         return worker
 
-    def send(self, batch: Batch) -> None:
-        """Give the worker a batch: now, or when it is ready to read it; if it is dead, `receive` says so."""
-        self.batch = batch
+    def send(self, task: Task) -> None:
+        """Give the worker a batch or a large patient: now, or when it is ready; if it is dead, `receive` says so."""
+        self.task = task
+        self.dialogue = _Dialogue(task) if isinstance(task, LargePatient) else None
         if self.ready:
             self._transmit()
 
     def _transmit(self) -> None:
-        """Write the batch to the worker's pipe; do nothing if the worker is dead."""
-        batch = self.batch
+        """Write the batch or the next step to the worker's pipe; do nothing if the worker is dead."""
+        request: Request | None = None
+        if self.dialogue is not None:
+            request = self.dialogue.step
+        elif not isinstance(self.task, LargePatient):
+            request = [(item.payload, item.memory) for item in self.task]  # a memory of several items is sent once
         with suppress(BrokenPipeError):
-            content = [(item.payload, item.memory) for item in batch]  # a memory of several items is sent once
-            self.requests.send_bytes(pickle.dumps(content, pickle.HIGHEST_PROTOCOL))
+            self.requests.send_bytes(pickle.dumps(request, pickle.HIGHEST_PROTOCOL))
 
-    def receive(self) -> Results | None:
-        """Return a batch's results, or None when it has loaded; ConfigError if it cannot load, or _WorkerDied."""
+    def receive(self) -> Results | PatientResults | None:
+        """Return a batch's or a large patient's results, None while it loads or works; ConfigError or _WorkerDied.
+
+        ConfigError if it cannot load; StorageError if it cannot write its sealed files.
+        """
         try:
             reply = pickle.loads(self.replies.recv_bytes())  # noqa: S301  (the pipe of our own worker)
         except (EOFError, OSError):
-            raise _WorkerDied(self._explain_end()) from None
-        if self.ready:
-            results: Results = reply
+            how, dialogue = self._explain_end(), self.dialogue
+            if dialogue is None:
+                raise _WorkerDied(how) from None
+            dialogue.results.close()
+            raise _WorkerDied(how, dialogue.tile, settling=dialogue.settling) from None
+        if isinstance(reply, StorageError):
+            raise reply
+        if not self.ready:
+            if reply is not None:
+                raise ConfigError(f"a worker could not load its work: {reply}")
+            self.ready = True
+            if self.task:
+                self._transmit()
+            return None
+        results: Results = reply
+        if self.dialogue is None:
             return results
-        if reply is not None:
-            raise ConfigError(f"a worker could not load its work: {reply}")
-        self.ready = True
-        if self.batch:
-            self._transmit()
+        self.dialogue.answer(results)
+        if self.dialogue.step is None:
+            return self.dialogue.results
+        self._transmit()
         return None
 
     def _explain_end(self) -> str:
@@ -180,27 +248,30 @@ class Pool:
     _packed: bytes = field(default=b"", repr=False)
     _spare: _Worker | None = None  # a worker beside the others, for batches that ended theirs
 
-    def map(self, batches: Iterable[Batch]) -> Iterator[tuple[Batch, Results]]:
-        """Yield (batch, results) as they finish: one batch per worker and one ahead; retry batches of dead workers."""
-        waiting = iter(batches)
+    def map(self, tasks: Iterable[Task]) -> Iterator[tuple[Batch, Results]]:
+        """Yield (batch, results) as they finish: one task per worker and one ahead; retry tasks of dead workers.
+
+        The results of a large patient come in several pairs, when it is finished.
+        """
+        waiting = iter(tasks)
         following = next(waiting, None)
-        while following is not None or any(worker.batch for worker in self._workers):
+        while following is not None or any(worker.task for worker in self._workers):
             worker = self._find_idle() if following is not None else None
             if worker is not None and following is not None:
                 worker.send(following)
                 following = next(waiting, None)
                 continue
             for worker in self._wait_for_replies():
-                batch = worker.batch
+                task = worker.task
                 try:
                     results = worker.receive()
-                    if results is None:  # it is ready, and works on its batch now
+                    if results is None:  # it is ready, and works on its task now
                         continue
                 except _WorkerDied:
                     self._remove(worker)
-                    results = self._try_again(batch)
-                worker.batch = ()
-                yield batch, results
+                    results = self._try_again(task)
+                worker.task, worker.dialogue = (), None
+                yield from _pair(task, results)
 
     def close(self) -> None:
         """End all workers, the spare one too."""
@@ -212,7 +283,7 @@ class Pool:
 
     def _find_idle(self) -> _Worker | None:
         """Return a worker without a batch, started if there are fewer than allowed; None if all are busy."""
-        idle = next((worker for worker in self._workers if not worker.batch), None)
+        idle = next((worker for worker in self._workers if not worker.task), None)
         if idle is None and len(self._workers) < self.size:
             self._packed = self._packed or pickle.dumps(self.setup, pickle.HIGHEST_PROTOCOL)
             idle = _Worker.start(self._packed)
@@ -221,7 +292,7 @@ class Pool:
 
     def _wait_for_replies(self) -> list[_Worker]:
         """Wait until a busy worker replies or dies, and return all workers that did."""
-        busy = {worker.replies: worker for worker in self._workers if worker.batch}
+        busy = {worker.replies: worker for worker in self._workers if worker.task}
         return [busy[each] for each in wait(list(busy)) if isinstance(each, Connection)]
 
     def _remove(self, worker: _Worker) -> None:
@@ -229,25 +300,51 @@ class Pool:
         self._workers.remove(worker)
         worker.close()
 
-    def _try_again(self, batch: Batch) -> Results:
-        """Return the results of a batch whose worker died: run alone, else by parts, without what kills workers."""
+    def _try_again(self, task: Task) -> Results | PatientResults:
+        """Return the results of a task whose worker died: run alone, else by parts, without what kills workers."""
         try:
-            return self._run_alone(batch)
+            return self._run_alone(task)
         except _WorkerDied as death:
-            return self._divide(batch, death)
+            return self._shrink(task, death) if isinstance(task, LargePatient) else self._divide(task, death)
 
-    def _run_alone(self, batch: Batch) -> Results:
-        """Return the results of a batch by the spare worker, which it starts if needed; _WorkerDied if it ends."""
+    def _run_alone(self, task: Task) -> Results | PatientResults:
+        """Return the results of a task by the spare worker, which it starts if needed; _WorkerDied if it ends."""
         worker = self._spare or self._start_until_ready()
         self._spare = None
+        results: Results | PatientResults | None = None
         try:
-            worker.send(batch)
-            results = worker.receive()
+            worker.send(task)
+            while results is None:
+                results = worker.receive()
         except BaseException:
             worker.close()
             raise
         self._spare = worker
-        return results or ()
+        return results
+
+    def _run_batch(self, batch: Batch) -> Results:
+        """Return the results of a batch by the spare worker; _WorkerDied if it ends."""
+        results = self._run_alone(batch)
+        return () if isinstance(results, PatientResults) else results
+
+    def _shrink(self, patient: LargePatient, death: _WorkerDied) -> PatientResults:
+        """Return the results of a large patient that ends workers; the notes that do it are withheld."""
+        withheld: dict[int, Withheld] = {}
+        while True:
+            poison = self._search(death.tile)
+            rest = patient.without(withheld.keys())
+            blamed = rest if poison is None and death.settling else death.tile if poison is None else [poison]
+            withheld |= {item.number: Withheld("", "", _explain(death.how)) for item in blamed}
+            rest = patient.without(withheld.keys())
+            try:
+                results = self._run_alone(rest) if len(rest) else PatientResults(patient.folder)
+            except _WorkerDied as again:
+                death = again
+                continue
+            if isinstance(results, PatientResults):
+                for number, result in withheld.items():
+                    results.add(number, result)
+                return results
 
     def _start_until_ready(self) -> _Worker:
         """Return a worker that has loaded its work; raise ChaffinchError if several in a row cannot."""
@@ -275,7 +372,7 @@ class Pool:
         for part in (patients[: len(patients) // 2], patients[len(patients) // 2 :]):
             items = [item for patient in part for item in patient]
             try:
-                results += self._run_alone(items)
+                results += self._run_batch(items)
             except _WorkerDied as again:
                 results += self._divide(items, again)
         return results
@@ -292,7 +389,7 @@ class Pool:
                 withheld[item.number] = Withheld("", "", _explain(death.how))
             good = [item for item in good if item.number not in withheld]
             try:
-                results = iter(self._run_alone(good) if good else ())
+                results = iter(self._run_batch(good) if good else ())
             except _WorkerDied as again:
                 death = again
                 continue
@@ -318,6 +415,15 @@ class Pool:
                 continue
             return False
         return True
+
+
+def _pair(task: Task, results: Results | PatientResults) -> Iterator[tuple[Batch, Results]]:
+    """Yield the items of a task with their results; of a large patient, in parts."""
+    if isinstance(task, LargePatient) and isinstance(results, PatientResults):
+        with closing(task), closing(results):
+            yield from results.of(task)
+    elif not isinstance(task, LargePatient) and not isinstance(results, PatientResults):
+        yield task, results
 
 
 def _explain(how: str) -> str:

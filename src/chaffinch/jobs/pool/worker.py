@@ -15,11 +15,13 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from chaffinch.deid.release.patient import Withheld
     from chaffinch.jobs.work import Keys, WorkSpec
 
@@ -29,30 +31,60 @@ _PR_SET_DUMPABLE, _PR_SET_PDEATHSIG = 4, 1  # <linux/prctl.h>
 _FAILED_START = 3  # the exit code of a worker that could not load its work, after it said why
 
 
+@dataclass(frozen=True, slots=True)
+class PatientStep:
+    """A step of the work on a large patient: the next `units` for the first pass, or so many results to `take`."""
+
+    units: tuple[bytes, ...] = field(default=(), repr=False)
+    memory: bytes | None = field(default=None, repr=False)  # what earlier releases say of the patient
+    begins: bool = False
+    take: int = 0
+
+
+Request: TypeAlias = "Sequence[Payload] | PatientStep"
+
+
 class Setup(Protocol):
     """What a worker makes its work of: a value that can be pickled."""
 
-    def load(self) -> Callable[[Sequence[Payload]], Sequence[bytes | Withheld]]:
-        """Load the engine; return the function from the payloads of a batch to their results, in order."""
+    def load(self) -> Callable[[Any], Sequence[bytes | Withheld]]:
+        """Load the engine; return the function from the payloads of a batch to their results, in order.
+
+        It also gets the steps of large patients, if the pool is given any; their results are those that they ask for.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class UnitSetup:
-    """The setup of a release: objects that all units share, the spec and the keys."""
+    """The setup of a release: objects that all units share, the spec, the keys, and a folder for sealed files."""
 
     shared: tuple[object, ...]
     spec: WorkSpec
     keys: Keys
+    folder: Path | None = None
 
-    def load(self) -> Callable[[Sequence[Payload]], Sequence[bytes | Withheld]]:
+    def load(self) -> Callable[[Request], Sequence[bytes | Withheld]]:
         """Load the work of the spec; return the function from encoded units to packed documents."""
         from chaffinch.jobs.batches import UnitCodec, process_batch
+        from chaffinch.jobs.large_patient import PatientWork
         from chaffinch.jobs.work import load_work
 
         work, codec = load_work(self.spec, self.keys), UnitCodec(self.shared)
-        return lambda batch: process_batch(
-            work, [codec.decode(unit) for unit, _ in batch], [memory for _, memory in batch]
-        )
+        patients: list[PatientWork] = []  # the one that is worked on
+
+        def process(request: Request) -> Sequence[bytes | Withheld]:
+            """Return the results of a batch, or those of a step."""
+            if not isinstance(request, PatientStep):
+                return process_batch(
+                    work, [codec.decode(unit) for unit, _ in request], [memory for _, memory in request]
+                )
+            if request.begins:
+                patients[:] = [PatientWork(work, request.memory, self.folder)]
+            if request.units:
+                patients[0].add(map(codec.decode, request.units))
+            return patients[0].take(request.take) if request.take else ()
+
+        return process
 
 
 def turn_off_core_dumps() -> None:
@@ -87,7 +119,7 @@ def work_until_the_end(source: Connection, replies: int) -> None:
 
 def _serve(source: Connection, target: Connection) -> None:
     """Load the work and report it, then process batches until the pipe ends; exit the process if loading fails."""
-    from chaffinch.errors import ChaffinchError
+    from chaffinch.errors import ChaffinchError, StorageError
 
     content = source.recv_bytes()
     try:
@@ -99,5 +131,8 @@ def _serve(source: Connection, target: Connection) -> None:
         os._exit(_FAILED_START)
     target.send_bytes(pickle.dumps(None))
     while True:
-        results = process(pickle.loads(source.recv_bytes()))  # noqa: S301  (as above)
+        try:
+            results: Sequence[bytes | Withheld] | StorageError = process(pickle.loads(source.recv_bytes()))  # noqa: S301  (as above)
+        except StorageError as error:  # no fault of the notes: the parent stops
+            results = error
         target.send_bytes(pickle.dumps(results, pickle.HIGHEST_PROTOCOL))

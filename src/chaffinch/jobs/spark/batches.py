@@ -16,7 +16,7 @@ from chaffinch.text.formats.units import same_bytes
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BATCH_NOTES = 256  # a batch ends at this many notes or characters; more patients in a call cost less per note
+BATCH_NOTES = 256  # a batch ends at this many notes or characters; more patients in a call cost less per note
 _BATCH_CHARACTERS = 1 << 20
 LAYER = "gold"  # of given entities
 
@@ -63,7 +63,7 @@ def batch_notes(batches: Iterable[pa.RecordBatch], *, need_patient: str = "") ->
             note = _note(place, row, need_patient)
             batch.append(note)
             characters += len(note.text or "")
-        if len(batch) >= _BATCH_NOTES or characters >= _BATCH_CHARACTERS:
+        if len(batch) >= BATCH_NOTES or characters >= _BATCH_CHARACTERS:
             yield batch
             batch, characters = [], 0
     if batch:

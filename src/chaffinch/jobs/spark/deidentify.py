@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,13 +17,15 @@ from chaffinch.deid.dates.points import Order
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import Release, Released, Withheld
+from chaffinch.deid.release.two_passes import takes_two_passes
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.batches import release_units
 from chaffinch.jobs.date_order import SAMPLE_CHARACTERS, SAMPLE_NOTES, settle_date_order
 from chaffinch.jobs.deid import DEFAULT
+from chaffinch.jobs.large_patient import PatientWork
 from chaffinch.jobs.pool.worker import turn_off_core_dumps
 from chaffinch.jobs.spark.attempts import Rows, map_notes
-from chaffinch.jobs.spark.batches import Note, batch_notes, to_record_batch
+from chaffinch.jobs.spark.batches import BATCH_NOTES, Note, batch_notes, to_record_batch
 from chaffinch.jobs.spark.table import NoteColumns, map_partitions, partition_notes, read_notes
 from chaffinch.jobs.work import BatchWork, DetectorSpec, Keys, WorkSpec, load_work
 from chaffinch.text.document import MAX_CHARS
@@ -185,7 +189,7 @@ class DeidentifyPartition:
 
         def make_rows(notes: Sequence[Note]) -> Rows:
             """Return the row of each note of a batch, in order."""
-            results = release_units(work, [note.unit(self.max_chars) for note in notes])
+            results = release_notes(work, notes, self.max_chars)
             return [
                 self._row(note, work.release, _outcome(result, spans=self.spec.spans))
                 for note, result in zip(notes, results, strict=True)
@@ -207,6 +211,25 @@ class DeidentifyPartition:
             "model_sha256": self.model_digest,
             "policy_sha256": self.policy_digest,
         }
+
+
+def release_notes(work: BatchWork, notes: Sequence[Note], max_chars: int) -> Iterator[Released | Withheld]:
+    """Yield the outcome of each note, in order; a patient with more notes than a batch takes two passes."""
+    sizes = Counter(note.patient for note in notes)
+    splits = takes_two_passes(work.detector)
+
+    def is_large(note: Note) -> bool:
+        """Tell whether a note is of a large patient; batches end with one, so that there is one at most."""
+        return splits and note.patient is not None and sizes[note.patient] > BATCH_NOTES
+
+    for large, group in groupby(notes, key=is_large):
+        units = [note.unit(max_chars) for note in group]
+        if large:
+            with closing(PatientWork(work, None, None)) as patient:
+                patient.add(units)
+                yield from patient.results()
+        else:
+            yield from release_units(work, units)
 
 
 def _outcome(result: Released | Withheld, *, spans: bool) -> dict[str, Any]:

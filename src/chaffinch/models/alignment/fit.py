@@ -111,7 +111,7 @@ class _Lesson:
         hidden = (truth[tokens] > 0) & (tokens >= 0) if len(truth) else np.zeros(keys.shape, np.bool_)
         reachable = graphs.candidates[np.arange(len(gold)), gold]
         kept = free_nodes(words, graphs, reachable)
-        nodes = Nodes.of(words, graphs, shares, keys.astype(np.int64)).select(kept)
+        nodes = Nodes.of(words, graphs.nodes, shares, keys.astype(np.int64)).select(kept)
         return cls(nodes, graphs.candidates[kept], gold[kept], hidden[kept], np.full(int(kept.sum()), patient))
 
 

@@ -70,17 +70,23 @@ class Graphs:
     candidates: Flags  # (M, L) the labels its graph may take
     alike: Ints  # (A, M) nodes of one graph with the same number have that likeness in common
 
-    def shares(self, labels: Ints, known: Flags) -> Floats:
-        """Return (A, M, L) the share of a node's other `known` (M,) occurrences that are alike and have each label."""
-        M, L = self.candidates.shape
-        out = np.zeros((len(ALIKE), M, L))
+    def shares(self, labels: Ints, known: Flags, rows: Ints | None = None) -> Floats:
+        """Return (A, R, L) the share of a node's other `known` (M,) occurrences that are alike and have each label.
+
+        R are the nodes `rows`, by default all.
+        """
+        L = self.candidates.shape[1]
+        asked = np.arange(len(labels)) if rows is None else rows
+        out = np.zeros((len(ALIKE), len(asked), L))
         where = np.flatnonzero(known)
+        mine = np.flatnonzero(known[asked])
         for counted, alike in zip(out, self.alike, strict=True):
             size = (int(alike.max(initial=0)) + 1) * L
             counts = np.bincount(alike[where] * L + labels[where], minlength=size).reshape(-1, L)
-            counted[:] = counts[alike]
-            counted[where, labels[where]] -= 1
-        return np.asarray(out / (self.sizes - 1)[:, None])
+            counted[:] = counts[alike[asked]]
+            counted[mine, labels[asked[mine]]] -= 1
+        out /= (self.sizes[asked] - 1)[:, None]
+        return out
 
 
 def label_names(documents: Sequence[Document], layer: str) -> tuple[str, ...]:
@@ -128,12 +134,16 @@ def observe(docs: Sequence[Document], layer: str, names: Sequence[str]) -> Repea
         np.concatenate([none.reshape(0, 2), *lines]),
         np.concatenate([none, *(token_labels(doc, doc.layers[layer], index) for doc in docs)]),
         chances,
-        tuple(table),
-        np.array([*folded, -1], np.int64),
-        tuple(folds),
-        np.array([*(any(map(str.isalnum, word)) for word in table), False], np.bool_),
-        np.array([*map(_case, table), -1], np.int64),
+        *describe_words(tuple(table), folded, tuple(folds)),
     )
+
+
+def describe_words(
+    words: tuple[str, ...], folded: Sequence[int], folds: tuple[str, ...]
+) -> tuple[tuple[str, ...], Ints, tuple[str, ...], Flags, Ints]:
+    """Return the last five fields of `RepeatedWords`; `folded` are the places of the words in `folds`."""
+    plain = np.array([*(any(map(str.isalnum, word)) for word in words), False], np.bool_)
+    return words, np.array([*folded, -1], np.int64), folds, plain, np.array([*map(_case, words), -1], np.int64)
 
 
 def link_words(words: RepeatedWords, common: frozenset[str]) -> Graphs:

@@ -100,7 +100,7 @@ def align(
     for members in by_patient(docs):
         patient_docs = [docs[i] for i in members]
         words = graph.observe(patient_docs, layer, names)
-        tags, scores = _decide_labels(words, graph.link_words(words, common), model, names, mode)
+        tags, scores = decide_labels(words, graph.link_words(words, common), model, names, mode)
         changed = np.flatnonzero(tags != words.tags)
         first = np.searchsorted(words.owners, np.arange(len(patient_docs)))
         for k in np.unique(words.owners[changed]).tolist():
@@ -113,7 +113,7 @@ def align(
     return out
 
 
-def _decide_labels(
+def decide_labels(
     words: RepeatedWords, graphs: Graphs, model: Model, names: Sequence[str], mode: str
 ) -> tuple[Ints, Floats]:
     """Return (N,) each token's new label, and (N,) its probability where its graph changed, else 1."""
@@ -123,14 +123,17 @@ def _decide_labels(
     if mode == "recall":
         allowed[found > 0, 0] = False
     free = free_nodes(words, graphs, allowed.sum(axis=1) > 1)
-    shares = graphs.shares(found, ~free)
-    features = np.zeros((len(found), 0), np.int64)
+    rows = np.flatnonzero(free)  # only they are decided, of a frequent word a small part
+    shares = graphs.shares(found, ~free, rows)
+    features = np.zeros((len(rows), 0), np.int64)
     if len(model.keys):
-        features = objective.look_up(model.keys, graph.lexical_keys(words, graphs.nodes)[0])
+        features = objective.look_up(model.keys, graph.lexical_keys(words, graphs.nodes[rows])[0])
     column = [model.labels.index(name) if name in model.labels else len(model.labels) for name in names]
     lexical = np.pad(model.weights.lexical, ((0, 0), (0, 1)))[:, column]
     weights = CliqueWeights(model.weights.unary, model.weights.same, model.weights.differ, lexical)
-    unary = np.where(allowed, Nodes.of(words, graphs, shares, features).scores(weights), -np.inf)
+    unary = np.full(allowed.shape, -np.inf)
+    told = Nodes.of(words, graphs.nodes[rows], shares, features).scores(weights)
+    unary[rows] = np.where(allowed[rows], told, -np.inf)
     where = np.flatnonzero(free & ~_settled_nodes(weights, graphs, found, unary, free))
     for nodes in np.split(where, np.flatnonzero(np.diff(graphs.graph[where])) + 1) if len(where) else ():
         labels = np.flatnonzero(graphs.candidates[nodes[0]])
@@ -151,7 +154,7 @@ def _settled_nodes(
     lack of the best pair. Graphs for which inference would be approximate, or uses likenesses, are never settled.
     """
     where = np.flatnonzero(free)
-    if not len(where) or _has_likenesses(weights):
+    if not len(where) or has_likenesses(weights):
         return np.zeros(len(free), np.bool_)
     L, owner, label = unary.shape[1], graphs.graph[where], found[where]
     others = unary[where]
@@ -169,8 +172,8 @@ def _settled_nodes(
     return ~np.isin(graphs.graph, owner[unsettled])
 
 
-def _has_likenesses(weights: CliqueWeights) -> bool:
-    """Tell whether likenesses weigh enough to be used."""
+def has_likenesses(weights: CliqueWeights) -> bool:
+    """Tell whether what occurrences have in common, besides the word, weighs enough to be used."""
     return bool(np.abs(weights.same[:, 1:]).max() >= NO_EDGE)
 
 
@@ -180,7 +183,7 @@ def _clique(weights: CliqueWeights, graphs: Graphs, nodes: Ints, labels: Ints, u
     # The kernel divides by the free nodes but one; the score by all occurrences but one.
     pairs *= (len(nodes) - 1) / (graphs.sizes[nodes[0]] - 1)
     pairwise = pairs[0]
-    if _has_likenesses(weights):
+    if has_likenesses(weights):
         for alike, worth in zip(graphs.alike[1:, nodes], pairs[1:], strict=True):
             pairwise = pairwise + (alike[:, None] == alike)[:, :, None, None] * worth
     return Clique(unary[np.ix_(nodes, labels)], pairwise)

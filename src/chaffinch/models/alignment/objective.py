@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.kernels import Floats, Ints
-from chaffinch.models.alignment.graph import ALIKE, Flags, Graphs, Keys, RepeatedWords
+from chaffinch.models.alignment.graph import ALIKE, Flags, Keys, RepeatedWords
 
 EDGES = np.array([-9.0, -7.0, -5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 9.0])  # of log-odds
 B = len(EDGES) + 1
@@ -67,11 +67,11 @@ class Nodes:
     features: Ints  # (M, K) rows of the lexical weights; F where there is none
 
     @classmethod
-    def of(cls, words: RepeatedWords, graphs: Graphs, shares: Floats, features: Ints) -> Nodes:
-        """Return the nodes of a patient's graphs: tags, bins of log-odds, shares of labels, lexical features."""
-        chances = np.clip(words.chances[graphs.nodes], SMALLEST, 1.0 - SMALLEST)
+    def of(cls, words: RepeatedWords, tokens: Ints, shares: Floats, features: Ints) -> Nodes:
+        """Return these tokens (M,) of graphs as nodes: tags, bins of log-odds, shares of labels, lexical features."""
+        chances = np.clip(words.chances[tokens], SMALLEST, 1.0 - SMALLEST)
         buckets = np.searchsorted(EDGES, np.log(chances) - np.log1p(-chances), side="right")
-        return cls(words.tags[graphs.nodes], buckets, shares, features)
+        return cls(words.tags[tokens], buckets, shares, features)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Nodes]) -> Nodes:

@@ -12,9 +12,9 @@ from typing import Any
 
 from chaffinch.deid.detect.entity_types import native_label
 from chaffinch.deid.policy import Policy, PolicyRule
-from chaffinch.deid.release.patient import Release, timeline_of
+from chaffinch.deid.release.memory import PatientMemory
+from chaffinch.deid.release.patient import PatientState, Release, dated_texts
 from chaffinch.deid.release.replace import replace_identifiers
-from chaffinch.deid.surrogates.name_book import NameBook
 from chaffinch.text import Document, Span
 from chaffinch.web.api.deidentify import DEFAULT_SECRET
 from chaffinch.web.api.engine import Engine
@@ -46,9 +46,10 @@ def replace_keyed(engine: Engine, text: str, spans: Sequence[KeyedSpan]) -> list
         found = [_with_native_label(spans[n]) for n in numbers]
         doc = Document.make(text, id=patient, group=patient, layers={LAYER: found})
         release = Release(_POLICY, key)
+        patient_state = PatientState.of(dated_texts(doc, LAYER), release, PatientMemory(patient), None)
         replaced = replace_identifiers(
             doc, LAYER, _POLICY, key,
-            names=NameBook(), timeline=timeline_of([doc], LAYER), orders=release.orders_of([doc], LAYER),
+            names=patient_state.names, timeline=patient_state.timeline, orders=patient_state.orders,
         )  # fmt: skip
         new = {(one.start, one.end): replaced.text[one.out_start : one.out_end] for one in replaced.replacements}
         for n in numbers:

@@ -102,3 +102,17 @@ def test_a_file_brings_back_the_stack(tmp_path: Path) -> None:
 def test_a_detector_with_another_stack_has_another_digest() -> None:
     digests = {HybridDetector(Model(stack=stack)).digest for stack in (None, stack_of(0.5), stack_of(0.6))}
     assert len(digests) == 3
+
+
+def test_a_token_gets_the_same_bits_whatever_tokens_are_beside_it() -> None:
+    rng = np.random.default_rng(5)
+    size = count_features(2, 20)
+    net = (rng.normal(size=(size, 96)), rng.normal(size=96), rng.normal(size=96), np.array([0.25]))
+    stack = Stack(tuple(map(str, range(20))), 2, rng.normal(size=size), np.exp(rng.normal(size=size)), *net)
+    rows = rng.normal(size=(150, size))
+    alone = np.concatenate([stack.log_odds(row[None]) for row in rows])
+    expected = np.maximum((rows - stack.centre) / stack.scale @ stack.inner + stack.bias, 0.0) @ stack.outer + 0.25
+    np.testing.assert_allclose(alone, expected, rtol=1e-12)
+    for count in (2, 47, 48, 49, 150):
+        chosen = rng.permutation(150)[:count]
+        np.testing.assert_array_equal(stack.log_odds(rows[chosen]), alone[chosen])
