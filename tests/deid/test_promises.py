@@ -248,8 +248,8 @@ class Test3FailsClosed:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(os, "fsync", lambda _: None)  # hundreds of releases
-        monkeypatch.setattr("chaffinch.deid.sealed_file._COST", 4)  # cheap keys
-        monkeypatch.setattr("chaffinch.deid.sealed_file._COSTS", range(30))
+        monkeypatch.setattr("chaffinch.deid.release.sealed_file._COST", 4)  # cheap keys
+        monkeypatch.setattr("chaffinch.deid.release.sealed_file._COSTS", range(30))
         docs = documents(5, 6)
         place = written(docs, "txt", tmp_path)
         job = ReleaseJob(

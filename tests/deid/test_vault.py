@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from chaffinch.deid import sealed_file
 from chaffinch.deid import vault as module
 from chaffinch.deid.policy import Policy, PolicyRule
+from chaffinch.deid.release import sealed_file
 from chaffinch.deid.release.replace import replace_identifiers
 from chaffinch.deid.vault import UndoRecord, Vault, rekey, restore, write_vault
 from chaffinch.errors import ConfigError, DataError

@@ -12,7 +12,7 @@ from pathlib import Path
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import Release
 from chaffinch.deid.release.units import open_source
-from chaffinch.jobs import batches, sealed
+from chaffinch.jobs.batching import batches, sealed
 from chaffinch.jobs.job import ReleaseJob
 from chaffinch.jobs.release import run_release
 from chaffinch.text.grouping import Grouping

@@ -20,9 +20,9 @@ from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import NumberedDocument, Release
 from chaffinch.deid.release.units import open_source
 from chaffinch.errors import StorageError
-from chaffinch.jobs.batches import Gathered
+from chaffinch.jobs.batching.batches import Gathered
+from chaffinch.jobs.batching.large_patient import Batch, LargePatient, PatientWork, Results
 from chaffinch.jobs.job import ReleaseJob, StateTarget, VaultTarget
-from chaffinch.jobs.large_patient import Batch, LargePatient, PatientWork, Results
 from chaffinch.jobs.ledger import Ledger
 from chaffinch.jobs.pool.processes import Pool, open_pool
 from chaffinch.jobs.pool.worker import UnitSetup
@@ -42,7 +42,7 @@ import sys, time
 from pathlib import Path
 from chaffinch.deid.detect.detector import detector
 from chaffinch.deid.release.two_passes import PatientRelease
-from chaffinch.jobs.sealed import SealedRecords
+from chaffinch.jobs.batching.sealed import SealedRecords
 from tests.jobs.test_large_patients import SURROGATES, notes_of
 one = PatientRelease(SURROGATES, detector(by_patient=True), lambda: SealedRecords(Path(sys.argv[1]), memory=100))
 one.add(notes_of(20))
@@ -96,8 +96,8 @@ def notes(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", 4)
-    monkeypatch.setattr("chaffinch.jobs.large_patient._MEMORY", 0)
+    monkeypatch.setattr("chaffinch.jobs.batching.batches._BATCH_DOCUMENTS", 4)
+    monkeypatch.setattr("chaffinch.jobs.batching.large_patient._MEMORY", 0)
 
 
 def job(notes: Path, output: Path, source: RulesSource = RulesSource(), **more: Any) -> ReleaseJob:  # noqa: B008
@@ -114,7 +114,7 @@ def content(folder: Path) -> dict[str, bytes]:
 def whole(notes: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, **more: Any) -> dict[str, bytes]:
     """The release with every patient in one batch, in this process."""
     with monkeypatch.context() as patch:
-        patch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", 1000)
+        patch.setattr("chaffinch.jobs.batching.batches._BATCH_DOCUMENTS", 1000)
         run_release(job(notes, folder / "out", **more))
     return content(folder)
 
@@ -137,7 +137,7 @@ def test_any_batch_and_any_number_of_workers_give_the_same_bytes(
     size: int, workers: int, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = whole(notes, tmp_path / "whole", monkeypatch, vault=VaultTarget(tmp_path / "whole" / "vault", KEY))
-    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", size)
+    monkeypatch.setattr("chaffinch.jobs.batching.batches._BATCH_DOCUMENTS", size)
     vault = VaultTarget(tmp_path / "parts" / "vault", KEY)
     manifest = run_release(job(notes, tmp_path / "parts" / "out", vault=vault), workers=workers)
     assert manifest["documents"] == {"in": 24, "released": 23, "withheld": 1, "excluded": 0}
@@ -150,7 +150,7 @@ def test_any_batch_and_any_number_of_workers_give_the_same_bytes(
 def test_a_state_goes_on_in_two_passes(notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     results = []
     for name, size in (("whole", 1000), ("parts", 2)):
-        monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", size)
+        monkeypatch.setattr("chaffinch.jobs.batching.batches._BATCH_DOCUMENTS", size)
         state = StateTarget(tmp_path / name / "state", KEY)
         run_release(job(notes, tmp_path / name / "out", state=state))
         results.append(content(tmp_path / name))

@@ -64,7 +64,7 @@ class Killed(BaseException):
 def test_whole_patients_are_worked_on_together_in_the_order_of_the_input(
     how: Release, by_patient: bool, size: int, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", size)
+    monkeypatch.setattr("chaffinch.jobs.batching.batches._BATCH_DOCUMENTS", size)
     calls: list[list[str]] = []
 
     def note_calls(docs: Sequence[Document]) -> Iterator[Document]:
@@ -85,7 +85,7 @@ def test_whole_patients_are_worked_on_together_in_the_order_of_the_input(
 def test_a_run_killed_between_two_notes_of_a_patient_resumes_with_the_same_bytes(
     puts: int, size: int, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", size)
+    monkeypatch.setattr("chaffinch.jobs.batching.batches._BATCH_DOCUMENTS", size)
     found = replace(detector(find_by_patient), by_patient=True)
     for name in ("whole", "part"):
         (tmp_path / name).mkdir()
@@ -122,7 +122,7 @@ def test_a_run_killed_between_two_notes_of_a_patient_resumes_with_the_same_bytes
 def test_a_note_of_another_name_is_another_note(
     by_patient: bool, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", 1)
+    monkeypatch.setattr("chaffinch.jobs.batching.batches._BATCH_DOCUMENTS", 1)
     for name in ("whole", "part"):
         (tmp_path / name).mkdir()
     calls = 0

@@ -45,7 +45,7 @@ def notes(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", 6)
+    monkeypatch.setattr("chaffinch.jobs.batching.batches._BATCH_DOCUMENTS", 6)
 
 
 def job(notes: Path, output: Path, source: TestDetectorSource, **more: Any) -> ReleaseJob:
@@ -70,7 +70,7 @@ def test_any_number_of_workers_and_any_batch_size_give_the_same_bytes(
 ) -> None:
     source = TestDetectorSource(by_patient=by_patient)
     run_release(job(notes, tmp_path / "one" / "out", source, vault=VaultTarget(tmp_path / "one" / "vault", KEY)))
-    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", size)
+    monkeypatch.setattr("chaffinch.jobs.batching.batches._BATCH_DOCUMENTS", size)
     vault = VaultTarget(tmp_path / "many" / "vault", KEY)
     manifest = run_release(job(notes, tmp_path / "many" / "out", source, vault=vault), workers=2)
     assert manifest["documents"] == {"in": 31, "released": 30, "withheld": 1, "excluded": 0}
@@ -83,7 +83,7 @@ def test_notes_that_are_sorted_on_the_disk_give_the_same_bytes(
 ) -> None:
     source = TestDetectorSource()
     run_release(job(notes, tmp_path / "memory" / "out", source))
-    monkeypatch.setattr("chaffinch.jobs.sealed.MEMORY", memory)
+    monkeypatch.setattr("chaffinch.jobs.batching.sealed.MEMORY", memory)
     run_release(job(notes, tmp_path / "disk" / "out", source))
     assert content(tmp_path / "disk") == content(tmp_path / "memory")
 

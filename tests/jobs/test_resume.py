@@ -304,7 +304,7 @@ def test_a_call_finishes_what_the_command_began(place: Path, monkeypatch: pytest
 def test_notes_that_changed_meanwhile_come_out_as_in_a_fresh_run(
     change: str, apart: bool, keyed: bool, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", 2)
+    monkeypatch.setattr("chaffinch.jobs.batching.batches._BATCH_DOCUMENTS", 2)
     options = {"--model": "rules", "--group-by": r"^(p\d)-", "--secret-file": "secret"}
     options |= {"--policy": "i2b2-surrogate"} if keyed else {}
     options |= {"--apart": ""} if apart else {}

@@ -27,7 +27,7 @@ from chaffinch.deid.release.units import open_source
 from chaffinch.deid.vault import Vault, restore
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.jobs import release as module
-from chaffinch.jobs.batches import Gathered, process_batch
+from chaffinch.jobs.batching.batches import Gathered, process_batch
 from chaffinch.jobs.job import ReleaseJob, VaultTarget
 from chaffinch.jobs.ledger import open_ledger
 from chaffinch.jobs.release import dry_run, run_release
@@ -161,7 +161,7 @@ def _killed_after(number: int) -> FunctionDetector:
 def test_a_run_stopped_anywhere_and_resumed_gives_the_same_bytes(
     by_patient: bool, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", 3)
+    monkeypatch.setattr("chaffinch.jobs.batching.batches._BATCH_DOCUMENTS", 3)
     (tmp_path / "whole").mkdir()
     run_release(job(notes, tmp_path / "whole" / "out", detector(by_patient=by_patient)))
     expected = content(tmp_path / "whole")
@@ -224,7 +224,7 @@ def test_a_run_stopped_when_all_is_placed_does_nothing_again(
 def test_kill_9_in_the_middle_then_resume_gives_the_same_bytes(
     notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", 1)  # as in the job that is killed
+    monkeypatch.setattr("chaffinch.jobs.batching.batches._BATCH_DOCUMENTS", 1)  # as in the job that is killed
     (tmp_path / "whole").mkdir()
     (tmp_path / "part").mkdir()
     for number in range(12, 60):
@@ -259,7 +259,7 @@ def test_kill_9_in_the_middle_then_resume_gives_the_same_bytes(
 
 
 def test_ctrl_c_keeps_what_is_done(notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", 3)
+    monkeypatch.setattr("chaffinch.jobs.batching.batches._BATCH_DOCUMENTS", 3)
     calls = 0
 
     def step(docs: Sequence[Document]) -> Iterator[Document]:
@@ -308,7 +308,7 @@ def test_other_settings_do_not_go_on_with_a_job(notes: Path, tmp_path: Path) -> 
 
 
 def test_an_input_that_changed_since_is_read_anew(notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", 3)
+    monkeypatch.setattr("chaffinch.jobs.batching.batches._BATCH_DOCUMENTS", 3)
     with pytest.raises(Killed):
         run_release(job(notes, tmp_path / "out", _killed_after(6)))
     (notes / "p0-01.txt").write_bytes(b"Dr. Lowe wrote this later.")
@@ -327,7 +327,7 @@ def test_the_size_of_batches_changes_no_byte_and_no_socket_is_opened(
     monkeypatch.setattr(socket, "socket", refused)
     found = []
     for size in (1, 5, 64):
-        monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", size)
+        monkeypatch.setattr("chaffinch.jobs.batching.batches._BATCH_DOCUMENTS", size)
         (tmp_path / str(size)).mkdir()
         for by_patient in (False, True):
             run_release(job(notes, tmp_path / str(size) / f"{by_patient}", detector(by_patient=by_patient)))
@@ -340,7 +340,7 @@ def test_the_size_of_batches_changes_no_byte_and_no_socket_is_opened(
 def test_a_birth_date_and_the_year_of_another_note_do_not_tell_an_age_over_89(
     size: int, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", size)
+    monkeypatch.setattr("chaffinch.jobs.batching.batches._BATCH_DOCUMENTS", size)
     (notes / "p8-00.txt").write_text("DOB 03/04/1925.")
     (notes / "p8-77.txt").write_text("Seen 06/07/2013.")  # 88 years
     (notes / "p9-00.txt").write_text("DOB 03/04/1925.")

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaffinch.errors import ChaffinchError
-from chaffinch.jobs import sealed
-from chaffinch.jobs.sealed import SealedRecords
+from chaffinch.jobs.batching import sealed
+from chaffinch.jobs.batching.sealed import SealedRecords
 
 WORD = b"Quillfeather"
 ROOT = Path(__file__).parents[2]
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 HOLDS_RECORDS = """
 import os, sys, time
 from pathlib import Path
-from chaffinch.jobs.sealed import SealedRecords
+from chaffinch.jobs.batching.sealed import SealedRecords
 records = SealedRecords(Path(sys.argv[1]), memory=10_000)
 for number in range(500):
     records.add(number.to_bytes(8, "big"), b"Seen by Dr. Quillfeather. " * 20)

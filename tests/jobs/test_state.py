@@ -17,12 +17,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import chaffinch as cf
-from chaffinch.deid import sealed_file
 from chaffinch.deid.policy import Policy
+from chaffinch.deid.release import sealed_file
 from chaffinch.deid.release.memory import RememberedNote
 from chaffinch.deid.release.patient import Release
+from chaffinch.deid.release.state import State
 from chaffinch.deid.release.verify import verify
-from chaffinch.deid.state import State
 from chaffinch.deid.surrogates.name_book import NameBook
 from chaffinch.deid.vault import Vault
 from chaffinch.errors import ConfigError, DataError

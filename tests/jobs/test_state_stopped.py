@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from chaffinch.deid import sealed_file
 from chaffinch.deid.policy import Policy
+from chaffinch.deid.release import sealed_file
 from chaffinch.deid.release.patient import Release
-from chaffinch.deid.state import State
+from chaffinch.deid.release.state import State
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.deid import plan
 from chaffinch.jobs.job import NotesInput, Patients, ReleaseJob, SealedTargets, StateTarget

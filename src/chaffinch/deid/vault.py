@@ -1,6 +1,6 @@
 """The vault: the original texts of all replacements in one encrypted file; with the key a release can be undone.
 
-It is a sealed file (`deid.sealed_file`) with a record for each released document.
+It is a sealed file (`deid.release.sealed_file`) with a record for each released document.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.release.replace import ReplacedText, Replacement, originals, undo
-from chaffinch.deid.sealed_file import VAULT, RecordWriter, Seal, open_seal, read_records, read_sealed
+from chaffinch.deid.release.sealed_file import VAULT, RecordWriter, Seal, open_seal, read_records, read_sealed
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document
 from chaffinch.text.columns import Columns

@@ -21,7 +21,7 @@ from chaffinch.deid.detect.protocol import RememberingDetector
 from chaffinch.deid.kinds import KINDS, fold_label
 from chaffinch.deid.release.kept_fields import KeptField
 from chaffinch.deid.release.memory import patient_key
-from chaffinch.deid.state import State
+from chaffinch.deid.release.state import State
 from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.jobs.job import OptionNames, ReleaseJob

@@ -16,8 +16,8 @@ from chaffinch.deid.detect.protocol import Detector
 from chaffinch.deid.keys import Secret, check_keys_differ
 from chaffinch.deid.release.account import private_folder
 from chaffinch.deid.release.patient import Release, settings_digest
+from chaffinch.deid.release.state import State, part_of
 from chaffinch.deid.release.units import UnitSource
-from chaffinch.deid.state import State, part_of
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.run import key_of
 from chaffinch.jobs.work import DetectorSource

@@ -24,17 +24,17 @@ import msgspec
 
 from chaffinch.deid.release.account import Account
 from chaffinch.deid.release.patient import LAYER, Released, Withheld, unseal_record
+from chaffinch.deid.release.sealed_file import Seal
+from chaffinch.deid.release.state import STATE
 from chaffinch.deid.release.verify import digest_files
-from chaffinch.deid.sealed_file import Seal
-from chaffinch.deid.state import STATE
 from chaffinch.deid.vault import write_vault
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
-from chaffinch.jobs.batches import Gathered, Origin
+from chaffinch.jobs.batching.batches import Gathered, Origin
+from chaffinch.jobs.batching.sealed import SealedRecords
 from chaffinch.jobs.job import ReleaseJob
 from chaffinch.jobs.ledger import Ledger, open_ledger, remove_empty
 from chaffinch.jobs.pool.processes import check_workers, open_pool
 from chaffinch.jobs.run import Interrupted, process_batches
-from chaffinch.jobs.sealed import SealedRecords
 from chaffinch.jobs.state import StateUpdate, check_state_output, check_state_paths, claim_state, publish_state
 from chaffinch.text import Document
 from chaffinch.text.formats import WriteOptions
@@ -71,7 +71,7 @@ def results_in_memory(
     """
     gathered = stack.enter_context(Gathered(job))
     waiting = stack.enter_context(SealedRecords())
-    for number, outcome in gathered.settled():
+    for number, outcome in gathered.outcomes():
         waiting.add(number.to_bytes(8, "big"), _pack_result(outcome))
         tick(1)
     with open_pool(job, gathered.codec, workers) as each:
@@ -278,7 +278,7 @@ def _process_job(
         """Keep the result of a document that is not released under its number."""
         withheld.add(number.to_bytes(8, "big"), _pack_result(result))
 
-    for number, outcome in gathered.settled():
+    for number, outcome in gathered.outcomes():
         set_aside(number, outcome)
         tick(1)
     with open_pool(job, gathered.codec, workers, salt=salt, folder=job.output.parent) as each:

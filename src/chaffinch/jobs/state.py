@@ -22,12 +22,12 @@ import msgspec
 
 from chaffinch.deid.release.memory import PATIENT_KEY, Lesson, PatientMemory, RememberedNote, patient_key
 from chaffinch.deid.release.patient import Release, Released
-from chaffinch.deid.sealed_file import Seal, read_salt
-from chaffinch.deid.state import STATE, State, StateHead, StateRelease, TaughtNote, write_state
+from chaffinch.deid.release.sealed_file import Seal, read_salt
+from chaffinch.deid.release.state import STATE, State, StateHead, StateRelease, TaughtNote, write_state
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.jobs.batching.sealed import SealedRecords
 from chaffinch.jobs.job import ReleaseJob, StateTarget
 from chaffinch.jobs.ledger import Ledger
-from chaffinch.jobs.sealed import SealedRecords
 
 RELEASED_BEFORE = "was released before with the same text, as the state says"  # a rule that excludes a note
 CHANGED = "was released before with another text; give the new version an id of its own"

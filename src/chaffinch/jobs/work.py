@@ -2,7 +2,7 @@
 
     WorkSpec + Keys  →  load_work  →  BatchWork  →  process_batch(work, units)
 
-The command line, the pool, Spark and services call the same pure function, `jobs.batches.process_batch`. No process
+The command line, the pool, Spark and services call the same pure function, `batching.batches.process_batch`. No process
 hands a loaded engine to another: a spec names the model and has the digest of everything that decides the result, and
 each process loads the engine once (`load_work` keeps it). Secrets are in no spec: it has their fingerprints, and `Keys`
 come by another way, a pipe or a file that only its owner can read.
@@ -27,8 +27,8 @@ from chaffinch.deid.detect.protocol import Detector
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import Release
-from chaffinch.deid.sealed_file import Seal
-from chaffinch.deid.state import STATE
+from chaffinch.deid.release.sealed_file import Seal
+from chaffinch.deid.release.state import STATE
 from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import read_phrases
 from chaffinch.weak.sources import load_sources

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaffinch.deid.detect import across_notes
 from chaffinch.deid.detect.detector import HybridDetector, detector
 from chaffinch.deid.detect.protocol import Detector
+from chaffinch.deid.detect.voices import across_notes
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.memory import Lesson, Memories, PatientMemory, RememberedNote
 from chaffinch.deid.release.patient import NumberedDocument, Release, Released, Withheld, release
+from chaffinch.deid.release.sealed_file import Seal
+from chaffinch.deid.release.state import STATE
 from chaffinch.deid.release.two_passes import PatientRelease, takes_two_passes
-from chaffinch.deid.sealed_file import Seal
-from chaffinch.deid.state import STATE
 from chaffinch.deid.synth.notes import notes as invented_notes
 from chaffinch.errors import DataError, StorageError
-from chaffinch.jobs.sealed import SealedRecords
+from chaffinch.jobs.batching.sealed import SealedRecords
 from chaffinch.text import Document
 from chaffinch.weak.sources import source
 from tests.deid.releases import CANARY, KEY, SECRET

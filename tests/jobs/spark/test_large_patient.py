@@ -8,8 +8,8 @@ import pytest
 
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import Release, Released, Withheld
-from chaffinch.jobs.batches import release_units
-from chaffinch.jobs.large_patient import PatientWork, pack_result
+from chaffinch.jobs.batching.batches import release_units
+from chaffinch.jobs.batching.large_patient import PatientWork, pack_result
 from chaffinch.jobs.spark.batches import Note
 from chaffinch.jobs.spark.deidentify import release_notes
 from chaffinch.jobs.work import BatchWork, DetectorSpec, Keys

@@ -59,7 +59,7 @@ def test_the_labels_of_a_settled_graph_are_the_best_of_all(differ: float) -> Non
     settled_graphs = 0
     for _ in range(10):
         graphs, found, unary, free = _random_graphs(rng)
-        settled = alignment._settled_nodes(weights, graphs, found, unary, free)
+        settled = alignment._find_settled_nodes(weights, graphs, found, unary, free)
         for number in np.unique(graphs.graph[settled & free]).tolist():
             nodes = np.flatnonzero((graphs.graph == number) & free)
             best, second = _best_by_listing(weights, int(graphs.sizes[nodes[0]]), unary[nodes])[:2]
@@ -73,4 +73,4 @@ def test_graphs_with_likenesses_are_not_settled() -> None:
     graphs, found, unary, free = _random_graphs(np.random.default_rng(5))
     default = default_weights()
     weights = CliqueWeights(default.unary, default.same + 0.1, default.differ, default.lexical)
-    assert not alignment._settled_nodes(weights, graphs, found, unary, free).any()
+    assert not alignment._find_settled_nodes(weights, graphs, found, unary, free).any()

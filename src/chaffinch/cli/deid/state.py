@@ -10,9 +10,9 @@ import typer
 
 from chaffinch.cli import frame
 from chaffinch.cli.deid.results import HeldNote, StateOutput, StateResult
-from chaffinch.deid import state as states
 from chaffinch.deid.keys import Secret
-from chaffinch.deid.state import part_of
+from chaffinch.deid.release import state as states
+from chaffinch.deid.release.state import part_of
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.state import output_path
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from chaffinch.deid.detect import across_notes, cues, repeats
+from chaffinch.deid.detect import cues, repeats
 from chaffinch.deid.detect import recall_dial as dial
 from chaffinch.deid.detect import token_scores as detect_soft
 from chaffinch.deid.detect.admission import KnownIdentifiers
@@ -26,7 +26,7 @@ from chaffinch.deid.detect.merge import is_code, merge_by_rank, trim_punctuation
 from chaffinch.deid.detect.model import Model, load, upper_if_caseless
 from chaffinch.deid.detect.recall_dial import DialSample
 from chaffinch.deid.detect.token_scores import Claim, Flags, TokenIndex
-from chaffinch.deid.detect.voices import context
+from chaffinch.deid.detect.voices import across_notes, context
 from chaffinch.deid.detect.word_lists import WordLists, word_lists
 from chaffinch.deid.kinds import KINDS, handling_of
 from chaffinch.deid.patterns import find as patterns

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from chaffinch.deid.detect.across_notes import NewRecords
 from chaffinch.deid.detect.repeats import NameCounts
+from chaffinch.deid.detect.voices.across_notes import NewRecords
 from chaffinch.text import Document
 
 
@@ -66,7 +66,7 @@ class ReadingInPasses(Protocol):
     def settle(self, remembered: NameCounts, /) -> None:
         """Decide, when all notes are added, what they and the names of earlier notes say of one another."""
 
-    def tagged(self, originals: Iterable[Document], /) -> Iterator[tuple[Document, NameCounts] | Exception]:
+    def tag_again(self, originals: Iterable[Document], /) -> Iterator[tuple[Document, NameCounts] | Exception]:
         """Yield each note as `RememberingDetector.read` does, or its error; the notes are given again, in order."""
 
     def close(self) -> None:

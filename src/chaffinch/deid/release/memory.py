@@ -17,7 +17,7 @@ import msgspec
 
 from chaffinch.deid.dates.telling_ages import DatedText
 from chaffinch.deid.detect.repeats import NameCounts, add_counts
-from chaffinch.deid.sealed_file import Seal
+from chaffinch.deid.release.sealed_file import Seal
 from chaffinch.deid.surrogates.name_book import NameBook
 from chaffinch.errors import DataError
 from chaffinch.text import Document

@@ -35,7 +35,7 @@ from chaffinch.deid.release.clinical_classes import count_flagged
 from chaffinch.deid.release.kept_fields import check_fields
 from chaffinch.deid.release.memory import Lesson, Memories, PatientMemory, content_key
 from chaffinch.deid.release.replace import ReplacedText, replace_identifiers
-from chaffinch.deid.sealed_file import Seal
+from chaffinch.deid.release.sealed_file import Seal
 from chaffinch.deid.surrogates.name_book import NameBook
 from chaffinch.deid.vault import UndoRecord
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
@@ -205,7 +205,7 @@ def release(
     known = memories or Memories({})
     patients = cache(
         lambda patient: PatientState.of(
-            chain.from_iterable(dated_texts(doc, detector.layer) for doc in by_patient[patient]),
+            chain.from_iterable(find_dates(doc, detector.layer) for doc in by_patient[patient]),
             config, known.of(patient), known.seal,
         )
     )  # fmt: skip
@@ -251,11 +251,11 @@ class PatientState:
         if self.seal is None:
             return None
         names, real = self.names.take_new()
-        dates = list(dict.fromkeys(dated_texts(doc, layer)))
+        dates = list(dict.fromkeys(find_dates(doc, layer)))
         return Lesson(content_key(doc, config.fields), names, real, found, dates).close(self.seal)
 
 
-def dated_texts(doc: Document, layer: str) -> list[DatedText]:
+def find_dates(doc: Document, layer: str) -> list[DatedText]:
     """Return the dates in a document, and what its words say of them."""
     return find_dated_texts(doc.text, date_spans(doc, layer))
 

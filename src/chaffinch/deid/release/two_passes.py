@@ -16,9 +16,9 @@ from contextlib import suppress
 from typing import Any
 
 from chaffinch.deid.dates.telling_ages import DatedText
-from chaffinch.deid.detect.across_notes import TILE_TOKENS, NewRecords
 from chaffinch.deid.detect.protocol import Detector, PatientDetector, ReadingInPasses
 from chaffinch.deid.detect.repeats import NameCounts
+from chaffinch.deid.detect.voices.across_notes import TILE_TOKENS, NewRecords
 from chaffinch.deid.release.memory import Memories, PatientMemory
 from chaffinch.deid.release.patient import (
     NumberedDocument,
@@ -26,14 +26,14 @@ from chaffinch.deid.release.patient import (
     Release,
     Released,
     Withheld,
-    dated_texts,
+    find_dates,
     read_each,
     reader_of,
     reason,
     release_one,
     withhold,
 )
-from chaffinch.deid.sealed_file import Seal
+from chaffinch.deid.release.sealed_file import Seal
 from chaffinch.errors import DataError, StorageError
 from chaffinch.models.core.batching import batches
 from chaffinch.text import Document
@@ -144,13 +144,13 @@ class PatientRelease:
         _free_memory()
         dates: dict[DatedText, None] = {}
         failure: Exception | None = None
-        for number, found in enumerate(self._reading.tagged(self._documents())):
+        for number, found in enumerate(self._reading.tag_again(self._documents())):
             if isinstance(found, Exception):
                 kept: Found = DataError(reason(found))
             else:
                 kept = found
                 try:
-                    dates |= dict.fromkeys(dated_texts(found[0], self._detector.layer))
+                    dates |= dict.fromkeys(find_dates(found[0], self._detector.layer))
                 except Exception as error:  # then no note of the patient can be released
                     failure = failure or error
             self._tagged.add(number.to_bytes(_NUMBER, "big"), pickle.dumps(kept, pickle.HIGHEST_PROTOCOL))
@@ -185,7 +185,7 @@ class _EachAlone:
     def settle(self, remembered: NameCounts) -> None:
         """Do nothing: notes say nothing of one another."""
 
-    def tagged(self, originals: Iterable[Document]) -> Iterator[Found]:
+    def tag_again(self, originals: Iterable[Document]) -> Iterator[Found]:
         """Yield what was found in each note, or what went wrong with it."""
         for docs in ([doc] for doc in originals) if self._apart else batches(originals, TILE_TOKENS):
             yield from read_each(docs, self._read, self._layer)

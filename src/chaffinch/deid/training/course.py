@@ -46,7 +46,7 @@ class Course:
             yield restyle(marked, rng, restyled).document(doc.id)
         if self.generated:
             for doc in synth.notes(self.generated, 1, seed=1000 * self.seed + number + 1, style="varied"):
-                yield restyle(known_types(doc, notes.labels), rng, self.restyled).document(doc.id)
+                yield restyle(keep_known_types(doc, notes.labels), rng, self.restyled).document(doc.id)
         for place in rng.permutation(len(notes.plain))[: self.plain].tolist():
             yield restyle(Marked.of(notes.plain[place]), rng, self.restyled).document(notes.plain[place].id)
 
@@ -58,7 +58,7 @@ def read_types(doc: Document) -> Marked:
     return Marked(doc.text, tuple(Span(span.start, span.end, _SAME.get(name, name)) for span, name in spans))
 
 
-def known_types(doc: Document, labels: frozenset[str]) -> Marked:
+def keep_known_types(doc: Document, labels: frozenset[str]) -> Marked:
     """Return a generated note with these labels; what has none of them (departments) is no identifier."""
     marked = read_types(doc)
     return Marked(marked.text, tuple(span for span in marked.spans if span.label in labels))

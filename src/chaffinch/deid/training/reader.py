@@ -62,7 +62,7 @@ def adapt_reader(
 
 
 def require_enough(model: Model, reviewed: Sequence[Document]) -> None:
-    """Raise MissingExtraError, ConfigError or DataError unless a model's reader can learn from so many notes."""
+    """Raise MissingExtraError, ConfigError or DataError unless a model's reader can learn from this number of notes."""
     if model.context is None:
         raise ConfigError(
             "this model has no contextual reader to adapt; begin with deid-en, or leave out --adapt-reader"

@@ -24,12 +24,12 @@ from pathlib import Path
 
 from chaffinch.deid import keys as secret_keys
 from chaffinch.deid.release.patient import Withheld
-from chaffinch.deid.state import VARIABLE as STATE_VARIABLE
+from chaffinch.deid.release.state import VARIABLE as STATE_VARIABLE
 from chaffinch.deid.vault import VARIABLE as VAULT_VARIABLE
 from chaffinch.errors import ChaffinchError, ConfigError, StorageError
-from chaffinch.jobs.batches import Task, UnitCodec, process_batch
+from chaffinch.jobs.batching.batches import Task, UnitCodec, process_batch
+from chaffinch.jobs.batching.large_patient import Batch, LargePatient, PatientResults, PatientWork, Results
 from chaffinch.jobs.job import ReleaseJob
-from chaffinch.jobs.large_patient import Batch, LargePatient, PatientResults, PatientWork, Results
 from chaffinch.jobs.pool.worker import PatientStep, Request, Setup, UnitSetup
 from chaffinch.jobs.run import WorkItem
 from chaffinch.jobs.work import BatchWork, Keys, WorkSpec

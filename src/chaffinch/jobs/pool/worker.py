@@ -33,7 +33,7 @@ _FAILED_START = 3  # the exit code of a worker that could not load its work, aft
 
 @dataclass(frozen=True, slots=True)
 class PatientStep:
-    """A step of the work on a large patient: the next `units` for the first pass, or so many results to `take`."""
+    """A step of the work on a large patient: the next `units` for the first pass, or how many results to `take`."""
 
     units: tuple[bytes, ...] = field(default=(), repr=False)
     memory: bytes | None = field(default=None, repr=False)  # what earlier releases say of the patient
@@ -65,8 +65,8 @@ class UnitSetup:
 
     def load(self) -> Callable[[Request], Sequence[bytes | Withheld]]:
         """Load the work of the spec; return the function from encoded units to packed documents."""
-        from chaffinch.jobs.batches import UnitCodec, process_batch
-        from chaffinch.jobs.large_patient import PatientWork
+        from chaffinch.jobs.batching.batches import UnitCodec, process_batch
+        from chaffinch.jobs.batching.large_patient import PatientWork
         from chaffinch.jobs.work import load_work
 
         work, codec = load_work(self.spec, self.keys), UnitCodec(self.shared)

@@ -19,10 +19,10 @@ from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import Release, Released, Withheld
 from chaffinch.deid.release.two_passes import takes_two_passes
 from chaffinch.errors import ConfigError
-from chaffinch.jobs.batches import release_units
+from chaffinch.jobs.batching.batches import release_units
+from chaffinch.jobs.batching.large_patient import PatientWork
 from chaffinch.jobs.date_order import SAMPLE_CHARACTERS, SAMPLE_NOTES, settle_date_order
 from chaffinch.jobs.deid import DEFAULT
-from chaffinch.jobs.large_patient import PatientWork
 from chaffinch.jobs.pool.worker import turn_off_core_dumps
 from chaffinch.jobs.spark.attempts import Rows, map_notes
 from chaffinch.jobs.spark.batches import BATCH_NOTES, Note, batch_notes, to_record_batch

@@ -134,7 +134,7 @@ def decide_labels(
     unary = np.full(allowed.shape, -np.inf)
     told = Nodes.of(words, graphs.nodes[rows], shares, features).scores(weights)
     unary[rows] = np.where(allowed[rows], told, -np.inf)
-    where = np.flatnonzero(free & ~_settled_nodes(weights, graphs, found, unary, free))
+    where = np.flatnonzero(free & ~_find_settled_nodes(weights, graphs, found, unary, free))
     for nodes in np.split(where, np.flatnonzero(np.diff(graphs.graph[where])) + 1) if len(where) else ():
         labels = np.flatnonzero(graphs.candidates[nodes[0]])
         clique = _clique(weights, graphs, nodes, labels, unary)
@@ -145,7 +145,7 @@ def decide_labels(
     return tags, scores
 
 
-def _settled_nodes(
+def _find_settled_nodes(
     weights: CliqueWeights, graphs: Graphs, found: Ints, unary: Floats, free: graph.Flags
 ) -> graph.Flags:
     """Return (M,) whether a node's graph keeps the labels found, which a bound proves without inference.

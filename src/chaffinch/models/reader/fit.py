@@ -74,7 +74,7 @@ class Lessons:
     def __init__(
         self, epochs: Epochs, names: Sequence[str], vocabulary: Vocabulary, config: Reader, layer: str, other: int = 0
     ) -> None:
-        """Learn the labels `names` of a layer; `other` stands for labels beside them: 0, or `IGNORED`."""
+        """Learn the labels `names` of a layer; `other` is the number of all other labels: 0, or `IGNORED`."""
         self.epochs, self.layer, self.other = epochs, layer, other
         self.number = {name: place for place, name in enumerate(("O", *names))}
         self.vocabulary, self.config = vocabulary, config

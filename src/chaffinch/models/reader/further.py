@@ -1,4 +1,4 @@
-"""Learn further: a finished reader learns some of its numbers anew from other notes. Torch is imported when it is used.
+"""Learn further: a finished reader learns some of its numbers from other notes. Torch is imported when it is used.
 
     weights in 8 bits → floats → the windows, loss and steps of `fit` → what may move, rounded as `fit` rounds it
 
@@ -40,8 +40,8 @@ def fit_further(
     layers, length and overlap are the reader's. The same model, documents, config and versions give the same model.
     """
     embed.library()
-    own = replace(model.config, layers=_layers(model))
-    plan = replace(config, folder=None, layers=own.layers, length=own.length, overlap=own.overlap)
+    kept = replace(model.config, layers=_layers(model))
+    plan = replace(config, folder=None, layers=kept.layers, length=kept.length, overlap=kept.overlap)
     lessons = Lessons(epochs, model.names, model.vocabulary, plan, layer, IGNORED)
     network = train(lambda: freeze(restore(model, plan)), lessons, watcher or Watcher())
     learnt, old = export(network, plan, model.vocabulary).arrays, model.weights
@@ -108,7 +108,7 @@ def _layer(arrays: Arrays, layer: Any) -> Values:
 
 
 def _linear(arrays: Arrays, name: str, *modules: Any) -> Values:
-    """Return the values of linear layers that stand side by side in the arrays of this name."""
+    """Return the values of linear layers that are side by side in the arrays of this name."""
     whole = Quantised(arrays[name], arrays[f"{name}_scale"]).matrix().T
     weights, biases = np.split(whole, len(modules)), np.split(arrays[f"{name}_bias"], len(modules))
     values: Values = {module.weight: weight for module, weight in zip(modules, weights, strict=True)}

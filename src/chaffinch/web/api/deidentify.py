@@ -11,7 +11,7 @@ from typing import Any
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import Release, Released, Withheld
 from chaffinch.errors import ConfigError
-from chaffinch.jobs.batches import check_patients, release_units
+from chaffinch.jobs.batching.batches import check_patients, release_units
 from chaffinch.jobs.date_order import settle_date_order
 from chaffinch.jobs.job import OptionNames
 from chaffinch.jobs.work import BatchWork

@@ -13,7 +13,7 @@ from typing import Any
 from chaffinch.deid.detect.entity_types import native_label
 from chaffinch.deid.policy import Policy, PolicyRule
 from chaffinch.deid.release.memory import PatientMemory
-from chaffinch.deid.release.patient import PatientState, Release, dated_texts
+from chaffinch.deid.release.patient import PatientState, Release, find_dates
 from chaffinch.deid.release.replace import replace_identifiers
 from chaffinch.text import Document, Span
 from chaffinch.web.api.deidentify import DEFAULT_SECRET
@@ -46,7 +46,7 @@ def replace_keyed(engine: Engine, text: str, spans: Sequence[KeyedSpan]) -> list
         found = [_with_native_label(spans[n]) for n in numbers]
         doc = Document.make(text, id=patient, group=patient, layers={LAYER: found})
         release = Release(_POLICY, key)
-        patient_state = PatientState.of(dated_texts(doc, LAYER), release, PatientMemory(patient), None)
+        patient_state = PatientState.of(find_dates(doc, LAYER), release, PatientMemory(patient), None)
         replaced = replace_identifiers(
             doc, LAYER, _POLICY, key,
             names=patient_state.names, timeline=patient_state.timeline, orders=patient_state.orders,

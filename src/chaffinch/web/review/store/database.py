@@ -31,7 +31,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from chaffinch.deid.keys import Secret
-from chaffinch.deid.sealed_file import Seal
+from chaffinch.deid.release.sealed_file import Seal
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.web.review.store import schema, trail
 

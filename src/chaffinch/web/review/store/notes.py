@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, insert, select
 
-from chaffinch.deid.sealed_file import Seal
+from chaffinch.deid.release.sealed_file import Seal
 from chaffinch.errors import DataError
 from chaffinch.text import Document
 from chaffinch.text.formats import ReadOptions, jsonl

@@ -2,9 +2,9 @@
 
     head | patient | patient | … | end
 
-It is a sealed file (`deid.sealed_file`): the head says under which policy, secret and order of dates the releases were
-made, and lists them; then comes a record for each patient (`release.memory`), sorted by the digest of the patient, so
-that a release reads and writes it beside its notes, patient by patient, and holds one of them in memory.
+It is a sealed file (`release.sealed_file`): the head says under which policy, secret and order of dates the releases
+were made, and lists them; then comes a record for each patient (`release.memory`), sorted by the digest of the
+patient, so that a release reads and writes it beside its notes, patient by patient, and holds one of them in memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from chaffinch.deid.dates.points import Order
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.release.memory import PATIENT_KEY, Lesson, PatientMemory, RememberedNote, patient_key
 from chaffinch.deid.release.patient import Release
-from chaffinch.deid.sealed_file import FileKind, RecordWriter, Seal, open_seal, read_records, salt_of
+from chaffinch.deid.release.sealed_file import FileKind, RecordWriter, Seal, open_seal, read_records, salt_of
 from chaffinch.errors import ConfigError, DataError
 
 STATE = FileKind("state", "deid run --state")

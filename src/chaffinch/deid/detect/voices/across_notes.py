@@ -146,7 +146,7 @@ class PatientReading:
         finally:
             occurrences.close()
 
-    def tagged(self, originals: Iterable[Document]) -> Iterator[tuple[Document, repeats.NameCounts]]:
+    def tag_again(self, originals: Iterable[Document]) -> Iterator[tuple[Document, repeats.NameCounts]]:
         """Yield each note with its layer, and the counts of its names, as `HybridDetector.read` with memories does."""
         changes = iter(self._changes)
         change = next(changes, None)

@@ -17,8 +17,8 @@ from chaffinch.deid.release.memory import Memories, PatientMemory
 from chaffinch.deid.release.patient import NumberedDocument, Released, Withheld, reason, withhold
 from chaffinch.deid.release.two_passes import PatientRelease
 from chaffinch.deid.release.units import read_unit
+from chaffinch.jobs.batching.sealed import SealedRecords
 from chaffinch.jobs.run import KeyHash, WorkItem, key_of
-from chaffinch.jobs.sealed import SealedRecords
 from chaffinch.jobs.work import BatchWork
 from chaffinch.text.formats import Unit
 

@@ -3,8 +3,8 @@
     units  →  gather: by patient, sorted on the disk if they are many  →  batches  →  process_batch
 
 Everything here streams: an input of any size takes the memory of a batch and of what `SealedRecords` keeps; a patient
-larger than a batch is read from there (`jobs.large_patient`). Units travel as bytes (`UnitCodec`), so that a batch is
-the same in memory, on the disk and in the pipe to another process.
+larger than a batch is read from there (`batching.large_patient`). Units travel as bytes (`UnitCodec`), so that a batch
+is the same in memory, on the disk and in the pipe to another process.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from chaffinch.deid.release.memory import PATIENT_KEY, content_key, patient_key
 from chaffinch.deid.release.patient import NumberedDocument, Released, Withheld, reason, release
 from chaffinch.deid.release.two_passes import takes_two_passes
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.jobs.batching.large_patient import Batch, LargePatient, pack_result, read_or_withhold, remember
+from chaffinch.jobs.batching.sealed import SealedRecords
 from chaffinch.jobs.job import OptionNames, ReleaseJob
-from chaffinch.jobs.large_patient import Batch, LargePatient, pack_result, read_or_withhold, remember
 from chaffinch.jobs.run import WorkItem, key_of
-from chaffinch.jobs.sealed import SealedRecords
 from chaffinch.jobs.state import NoteIndex, is_excluded
 from chaffinch.jobs.work import BatchWork
 from chaffinch.text import Document
@@ -153,7 +153,7 @@ class Gathered:
         """
         return _fill_batches(self._items_of_patients() if self._job.by_patient else self._items_of_notes())
 
-    def settled(self) -> Iterator[tuple[int, Withheld | Excluded]]:
+    def outcomes(self) -> Iterator[tuple[int, Withheld | Excluded]]:
         """Yield (number, result) of the notes that are in no batch, because the state has them, or ids of theirs."""
         for place, verdict in self._settled:
             excluded, why = is_excluded(verdict)
