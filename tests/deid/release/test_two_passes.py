@@ -199,7 +199,7 @@ def test_memory_holds_no_note_but_those_of_a_tile(monkeypatch: pytest.MonkeyPatc
     usual = HybridDetector.detect
 
     def detect(self: HybridDetector, docs: Sequence[Document]) -> list[Document]:
-        alive.append(sum(isinstance(thing, Document) and thing.group == "large" for thing in gc.get_objects()))
+        alive.append(sum(type(thing) is Document and thing.group == "large" for thing in gc.get_objects()))
         return usual(self, docs)
 
     monkeypatch.setattr(HybridDetector, "detect", detect)
@@ -215,7 +215,7 @@ def test_memory_holds_no_note_but_those_of_a_tile(monkeypatch: pytest.MonkeyPatc
         assert isinstance(result, Released)
         assert (
             number > 110
-            or sum(isinstance(thing, Document) and thing.group == "large" for thing in gc.get_objects()) < 40
+            or sum(type(thing) is Document and thing.group == "large" for thing in gc.get_objects()) < 40
         )
     one.close()
     assert max(alive) < 40
