@@ -214,8 +214,7 @@ def test_memory_holds_no_note_but_those_of_a_tile(monkeypatch: pytest.MonkeyPatc
     for number, result in enumerate(one.results()):
         assert isinstance(result, Released)
         assert (
-            number > 110
-            or sum(type(thing) is Document and thing.group == "large" for thing in gc.get_objects()) < 40
+            number > 110 or sum(type(thing) is Document and thing.group == "large" for thing in gc.get_objects()) < 40
         )
     one.close()
     assert max(alive) < 40
