@@ -20,6 +20,9 @@ SLOW = (
     "models", "recipes", "relations", "weak/training", "web/api/test_hostile.py", "web/api/test_openapi.py",
     "web/review/store", "web/review/test_work.py", "web/test_load.py", "web/presidio/test_litellm.py", "integrations",
 )  # fmt: skip
+# What waits for other programs, and what takes long: begun first, so that no process is alone with it in the end, and
+# by one process, so that Spark is started once.
+FIRST = ("jobs/spark", "jobs", "browser", "docs/test_pages.py")
 QUICK = bool(os.environ.get("CHAFFINCH_QUICK"))  # set by `make quick`: fewer generated examples for each property
 
 _PROFILE = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -29,8 +32,15 @@ settings.load_profile("quick" if QUICK else "default")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the slow tests by where they are."""
+    """Mark the slow tests by where they are, and put those first that take longest."""
     here = Path(__file__).parent
+    order = [here / name for name in FIRST]
+
+    def turn(item: pytest.Item) -> int:
+        """Return the place of a test among those that are begun first, or behind them."""
+        return next((n for n, place in enumerate(order) if item.path.is_relative_to(place)), len(order))
+
+    items.sort(key=turn)
     slow = [here / name for name in SLOW]
     for item in items:
         if any(item.path.is_relative_to(place) for place in slow):
