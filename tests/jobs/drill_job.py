@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import resource
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from chaffinch.deid.policy import Policy
@@ -20,10 +22,19 @@ from tests.deid.releases import SECRET
 from tests.jobs.pool_detectors import SlowSource
 
 
+@contextmanager
+def small_batches() -> Iterator[None]:
+    """Make batches small and sort them on the disk, in the block."""
+    before = batches._BATCH_DOCUMENTS, sealed.MEMORY
+    batches._BATCH_DOCUMENTS, sealed.MEMORY = 2, 2_000
+    try:
+        yield
+    finally:
+        batches._BATCH_DOCUMENTS, sealed.MEMORY = before
+
+
 def release(notes: Path, output: Path, *, resume: bool) -> None:
-    """Release notes in small batches, sorted on the disk, by two workers."""
-    batches._BATCH_DOCUMENTS = 2
-    sealed.MEMORY = 2_000
+    """Release notes by two workers."""
     given = open_source(notes, grouping=Grouping(r"-(p\d)$"))
     how = Release(Policy.read("i2b2-surrogate"), SECRET, counted_order="mdy")
     source = SlowSource()
@@ -36,4 +47,5 @@ if __name__ == "__main__":
     if len(sys.argv) > 3:
         limit = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), limit))
-    release(Path(sys.argv[1]), target, resume=target.with_name(f"{target.name}.part").exists())
+    with small_batches():
+        release(Path(sys.argv[1]), target, resume=target.with_name(f"{target.name}.part").exists())

@@ -15,7 +15,7 @@ import pytest
 
 from tests.attacks.sizes import sized
 from tests.deid.releases import CANARY, note
-from tests.jobs.drill_job import release
+from tests.jobs.drill_job import release, small_batches
 from tests.jobs.pool_detectors import POISON
 
 pytestmark = [pytest.mark.drill, pytest.mark.skipif(sys.platform != "linux", reason="/proc is that of Linux")]
@@ -81,7 +81,8 @@ def test_a_disturbed_run_ends_with_the_bytes_of_an_undisturbed_one(number: int, 
     assert POISON.encode() not in left
     if code:
         assert start(notes, part / "out").wait(300) == 0
-    release(notes, whole / "out", resume=False)
+    with small_batches():
+        release(notes, whole / "out", resume=False)
     assert content(part) == content(whole)
     rows = [json.loads(line) for line in (part / "out.private" / "ids.jsonl").read_bytes().splitlines()]
     assert sorted(row["file"] for row in rows) == sorted(path.name for path in notes.iterdir()), "each once"
