@@ -16,7 +16,8 @@ os.environ.setdefault("CHAFFINCH_CACHE", str(Path(__file__).parents[1] / ".pytes
 # What trains models, runs whole commands or starts processes: `make test` has it, `make quick` has not.
 SLOW = (
     "attacks", "benchmarks", "browser", "cli", "docs/test_pages.py", "docs/test_walkthroughs.py",
-    "deid/test_promises.py", "deid/training", "deid/release/test_bad_input.py", "jobs", "kernels/test_compiled.py",
+    "deid/test_promises.py", "deid/training", "deid/release/test_bad_input.py", "deid/release/test_two_passes.py",
+    "deid/surrogates/test_lists.py", "jobs", "kernels/test_compiled.py",
     "models", "recipes", "relations", "weak/training", "web/api/test_hostile.py", "web/api/test_openapi.py",
     "web/review/store", "web/review/test_work.py", "web/test_load.py", "web/presidio/test_litellm.py", "integrations",
 )  # fmt: skip
