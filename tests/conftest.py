@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order = [here / name for name in FIRST]
 
     def turn(item: pytest.Item) -> int:
-        """Return the place of a test among those that are begun first, or behind them."""
+        """Return the place of a test among those that are begun first, or after them."""
         return next((n for n, place in enumerate(order) if item.path.is_relative_to(place)), len(order))
 
     items.sort(key=turn)

@@ -30,6 +30,7 @@ from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release import replace as acting
 from chaffinch.deid.training.learn import DetectorLesson, learn, names_in, with_lists
+from chaffinch.errors import ModelError
 from chaffinch.kernels.bytes_product import has_byte_products, multiply, pack, to_bytes
 
 Job: TypeAlias = Mapping[str, Any]
@@ -101,7 +102,7 @@ def _with_packaged(taggers: Model) -> Model:
 
     packaged = load(DEFAULT)
     if packaged.context is None or packaged.glance is None:
-        return taggers
+        raise ModelError(f"{DEFAULT} has no reader or no glance to read with; make it with recipes.deid_en")
     stacked = replace(taggers, stack=packaged.stack)
     return deid_en.calibrated(stacked, packaged.context.reader, packaged.glance.glance, read_notes("dev"))
 

@@ -77,7 +77,7 @@ _command = False  # whether this process is a command of ours, and no other prog
 
 
 def limit_process() -> None:
-    """Give all libraries of this process, a command of ours, one thread, unless the environment has a number."""
+    """Give libraries one thread in this process, a command of ours, and in those it starts, unless told otherwise."""
     global _command  # noqa: PLW0603  (a fact of the process)
     _command = True
     for name in VARIABLES:

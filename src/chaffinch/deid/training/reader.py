@@ -27,9 +27,8 @@ from chaffinch.text.view import ShownDocument
 
 MODULES = ("torch", "transformers")  # what learning imports, of the extra `EXTRA`
 EXTRA = "neural"
-FEWEST = (
-    20  # reviewed notes; a check learns from half of them, and with ten the gain on dev writers is within the noise
-)
+# Reviewed notes; a check learns from half of them, and with ten the gain on dev writers is within the noise.
+FEWEST = 20
 # Trials on dev writers: a rate of 2e-3, or new parts that learn five times as fast, undo what the reader knows.
 EPOCHS, RATE, HEAD, PIECES = 5, 5e-4, 1.0, 640
 GENERATED = 60  # notes that are generated for an epoch at most; else as many as were reviewed

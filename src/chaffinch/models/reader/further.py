@@ -3,7 +3,7 @@
     weights in 8 bits → floats → the windows, loss and steps of `fit` → what may move, rounded as `fit` rounds it
 
 Word vectors, positions and the matrices of all layers stay as they are, byte for byte; norms, biases, the tables beside
-the pieces and the last layer move. A few notes are enough for these, and they cannot hold what the notes say.
+the pieces and the last layer move. A few notes are enough for these, and they have little room for what the notes say.
 H numbers per piece, V word pieces, N positions.
 """
 
