@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -23,7 +22,6 @@ from chaffinch.errors import StorageError
 from chaffinch.jobs.batching.batches import Gathered
 from chaffinch.jobs.batching.large_patient import Batch, LargePatient, PatientWork, Results
 from chaffinch.jobs.job import ReleaseJob, StateTarget, VaultTarget
-from chaffinch.jobs.ledger import Ledger
 from chaffinch.jobs.pool.processes import Pool, open_pool
 from chaffinch.jobs.pool.worker import UnitSetup
 from chaffinch.jobs.release import dry_run, run_release
@@ -32,6 +30,7 @@ from chaffinch.text import Document
 from chaffinch.text.grouping import Grouping
 from chaffinch.weak.sources import source
 from tests.deid.releases import CANARY, KEY, SECRET, note
+from tests.jobs.killing import Killed, killed_after, open_files_of
 
 ROOT = Path(__file__).parents[2]
 POISON = "POISONED"  # in a text: the process ends
@@ -157,29 +156,13 @@ def test_a_state_goes_on_in_two_passes(notes: Path, tmp_path: Path, monkeypatch:
     assert results[0] == results[1]
 
 
-class Killed(BaseException):
-    """As if the process had gone."""
-
-
 @pytest.mark.parametrize("puts", [0, 1, 5, 6, 16, 22])
 def test_a_run_killed_between_results_of_a_patient_resumes_with_the_same_bytes(
     puts: int, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = whole(notes, tmp_path / "whole", monkeypatch)
-    usual, done = Ledger.put, 0
-
-    def put_some(self: Ledger, number: int, key: str, result: bytes) -> None:
-        nonlocal done
-        if done == puts:
-            raise Killed
-        usual(self, number, key, result)
-        self.sync()
-        done += 1
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "put", put_some)
-        with pytest.raises(Killed):
-            run_release(job(notes, tmp_path / "parts" / "out"))
+    with killed_after(puts):
+        run_release(job(notes, tmp_path / "parts" / "out"))
     run_release(job(notes, tmp_path / "parts" / "out"), resume=True, workers=1 + puts % 2)
     assert content(tmp_path / "parts") == expected
 
@@ -252,18 +235,7 @@ def test_sealed_files_that_cannot_be_written_stop_the_run_and_withhold_nothing(
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is that of Linux")
 @pytest.mark.parametrize("passed", ["first", "second"])
 def test_nothing_readable_is_on_the_disk_and_nothing_at_all_after_kill_9(passed: str, tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-    child = subprocess.Popen(
-        [sys.executable, "-c", HOLDS_NOTES, str(tmp_path), passed], stdout=subprocess.PIPE, env=environment
-    )
-    try:
-        assert child.stdout is not None
-        assert child.stdout.readline() == b"ready\n"
-        files = [link for link in Path(f"/proc/{child.pid}/fd").iterdir() if str(tmp_path) in str(link.readlink())]
-        contents = [link.read_bytes() for link in files]
-    finally:
-        child.send_signal(signal.SIGKILL)
-        child.communicate()
+    contents = open_files_of(HOLDS_NOTES, tmp_path, passed)
     assert sum(map(len, contents)) > 20_000, "the notes wait on the disk"
     for word in (CANARY.encode(), b"Penn", b"Document", CANARY.encode("utf-16-le")):
         assert not [file for file in contents if word in file]

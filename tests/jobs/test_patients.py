@@ -21,6 +21,7 @@ from chaffinch.jobs.release import run_release
 from chaffinch.text import Document, Span
 from chaffinch.text.grouping import Grouping
 from tests.deid.releases import SECRET, FunctionDetector, detector
+from tests.jobs.killing import Killed, killed_after
 
 TAGS = Release(Policy("tag"), SECRET, keep_ids=True)
 SURROGATES = Release(Policy.read("i2b2-surrogate"), SECRET, keep_ids=True)
@@ -55,10 +56,6 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-class Killed(BaseException):
-    """As if the process had gone."""
-
-
 @pytest.mark.parametrize("size", [1, 4, 64])
 @pytest.mark.parametrize(("how", "by_patient"), [(SURROGATES, False), (SURROGATES, True), (TAGS, True)])
 def test_whole_patients_are_worked_on_together_in_the_order_of_the_input(
@@ -90,21 +87,10 @@ def test_a_run_killed_between_two_notes_of_a_patient_resumes_with_the_same_bytes
     for name in ("whole", "part"):
         (tmp_path / name).mkdir()
     run_release(job(notes, tmp_path / "whole" / "out", found, SURROGATES))
-    usual, done = Ledger.put, 0
-
-    def put_some(self: Ledger, number: int, key: str, result: bytes) -> None:
-        nonlocal done
-        if done == puts:
-            raise Killed
-        usual(self, number, key, result)
-        self.sync()
-        done += 1
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "put", put_some)
-        with pytest.raises(Killed):
-            run_release(job(notes, tmp_path / "part" / "out", found, SURROGATES))
+    with killed_after(puts):
+        run_release(job(notes, tmp_path / "part" / "out", found, SURROGATES))
     stored: list[str] = []
+    usual = Ledger.put
 
     def note_puts(self: Ledger, number: int, key: str, result: bytes) -> None:
         stored.append(key)

@@ -20,6 +20,7 @@ from chaffinch.errors import DataError
 from chaffinch.jobs import release as release_module
 from chaffinch.weak.sources import Lexicon
 from tests.deid.releases import SECRET
+from tests.jobs.killing import Killed
 
 WORD = "Quillfeather"
 RULES = ("--model", "rules", "--quiet")
@@ -187,10 +188,6 @@ def test_an_output_that_came_while_the_run_went_on_is_not_replaced(
     (tmp_path / "out" / "diary.txt").unlink()
     cf.deid.run(notes, tmp_path / "out", cf.deid.detector(), settings=cf.deid.RunSettings(resume=True))
     assert names_in(tmp_path / "out")
-
-
-class Killed(BaseException):
-    """As if the process had gone."""
 
 
 @pytest.mark.parametrize("moves", range(5))

@@ -37,6 +37,7 @@ from chaffinch.text import Document
 from chaffinch.text.formats import ReadOptions, read, write
 from chaffinch.text.grouping import Grouping
 from tests.deid.releases import CANARY, KEY, SECRET, FunctionDetector, detector, find, note
+from tests.jobs.killing import Killed
 
 SURROGATES = Release(Policy.read("i2b2-surrogate"), SECRET, counted_order="mdy")
 
@@ -138,10 +139,6 @@ def test_offsets_lead_from_the_input_to_the_output(notes: Path, tmp_path: Path) 
         after = (tmp_path / "out" / f"{entry['id']}.txt").read_bytes().decode()
         assert before[slice(*entry["replacements"][0][:2])] == CANARY
         assert [after[a:b] for *_, a, b in entry["replacements"]] == ["[DOCTOR]", "[DATE]", "[PHONE]", "[DOCTOR]"]
-
-
-class Killed(BaseException):
-    """As if the process had gone."""
 
 
 def _killed_after(number: int) -> FunctionDetector:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from chaffinch.errors import ChaffinchError
 from chaffinch.jobs.batching import sealed
 from chaffinch.jobs.batching.sealed import SealedRecords
+from tests.jobs.killing import open_files_of
 
 WORD = b"Quillfeather"
 ROOT = Path(__file__).parents[2]
@@ -67,18 +67,7 @@ def test_little_never_reaches_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is that of Linux")
 def test_nothing_readable_is_on_the_disk_and_nothing_at_all_after_kill_9(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    child = subprocess.Popen(
-        [sys.executable, "-c", HOLDS_RECORDS, str(tmp_path)], stdout=subprocess.PIPE, env=environment
-    )
-    try:
-        assert child.stdout is not None
-        assert child.stdout.readline() == b"ready\n"
-        files = [link for link in Path(f"/proc/{child.pid}/fd").iterdir() if str(tmp_path) in str(link.readlink())]
-        contents = [link.read_bytes() for link in files]
-    finally:
-        child.send_signal(signal.SIGKILL)
-        child.communicate()
+    contents = open_files_of(HOLDS_RECORDS, tmp_path)
     assert sum(map(len, contents)) > 200_000, "it was on the disk"
     assert WORD not in b"".join(contents)
     assert not list(tmp_path.iterdir())
