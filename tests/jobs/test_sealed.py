@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaffinch.errors import ChaffinchError
+from chaffinch.errors import ChaffinchError, StorageError
 from chaffinch.jobs.batching import sealed
 from chaffinch.jobs.batching.sealed import SealedRecords
 from tests.jobs.killing import open_files_of
@@ -71,6 +72,31 @@ def test_nothing_readable_is_on_the_disk_and_nothing_at_all_after_kill_9(tmp_pat
     assert sum(map(len, contents)) > 200_000, "it was on the disk"
     assert WORD not in b"".join(contents)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("harm", ["cut", "emptied", "longer", "unreadable"])
+def test_a_file_that_cannot_be_read_whole_is_refused(
+    harm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SealedRecords(tmp_path, memory=0) as store:
+        for key in (b"a", b"b"):
+            store.add(key, WORD)
+        handle = store._levels[0][0]._file.fileno()
+        size = os.fstat(handle).st_size
+        if harm == "cut":
+            os.ftruncate(handle, size // 2)  # where a block ends
+        elif harm == "emptied":
+            os.ftruncate(handle, 0)
+        elif harm == "longer":
+            os.pwrite(handle, b"\x7f", 0)
+        else:
+            monkeypatch.setattr(os, "pread", _fail)
+        with pytest.raises(StorageError, match="cannot be read"):
+            list(store)
+
+
+def _fail(*_: object) -> bytes:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
 def test_bytes_that_changed_on_the_disk_are_refused(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chaffinch.deid.detect import repeats
 from chaffinch.deid.detect.detector import HybridDetector, detector
 from chaffinch.deid.detect.protocol import Detector
 from chaffinch.deid.detect.voices import across_notes
@@ -141,12 +142,49 @@ def fails(doc: Document) -> list[tuple[int, int]]:
     return []
 
 
-def test_where_detection_fails_each_note_is_read_by_itself_as_in_one_batch() -> None:
+def test_a_note_in_which_detection_fails_is_left_out_and_the_others_still_tell_of_one_another() -> None:
+    """Worked by hand: that one note fails does not let the name of the third stand in the first."""
     find = detector(types=[fails], by_patient=True)
-    given = documents([("a", "Zimmerle came."), ("b", "FAIL"), ("c", "Mr. Zimmerle came.")])
-    for size in (1, 2, 3):
-        results = check(given, SURROGATES, find, size=size)
-        assert [isinstance(result, Released) for result in results] == [True, False, True]
+    given = documents([("a", "Zimmerle came."), ("b", "FAIL"), ("c", "Mr. Zimmerle came."), ("d", "FAIL")])
+    for size in (1, 2, 3, 4):
+        first, second, third, fourth = check(given, SURROGATES, find, size=size)
+        assert isinstance(first, Released)
+        assert isinstance(third, Released)
+        assert third.text == f"Mr. {first.text}"
+        assert first.text != "Zimmerle came."
+        assert isinstance(second, Withheld)
+        assert isinstance(fourth, Withheld)
+    assert all(isinstance(one, Withheld) for one in check(documents([("a", "FAIL"), ("b", "FAIL")]), SURROGATES, find))
+
+
+@pytest.mark.parametrize("poison", [False, True])
+@pytest.mark.parametrize("begun", [False, True])
+def test_notes_that_cannot_be_read_together_are_all_withheld(
+    begun: bool, poison: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one note tells of another is lost if each is read by itself."""
+    usual_labels, usual_counts = repeats.choose_labels, repeats.add_counts
+
+    def choose_labels(notes: Iterable[repeats.NameCounts]) -> dict[str, str]:
+        found = usual_labels(notes)
+        if len(found) > 1:
+            raise MemoryError(CANARY)
+        return found
+
+    def add_counts(total: repeats.NameCounts, more: repeats.NameCounts) -> None:
+        usual_counts(total, more)
+        if len(total) > 1:
+            raise MemoryError(CANARY)
+
+    monkeypatch.setattr(repeats, "choose_labels", choose_labels)
+    if begun:
+        monkeypatch.setattr(repeats, "add_counts", add_counts)
+    find = detector(types=[fails], by_patient=True)
+    given = documents([("a", "Mr. Zimmerle came."), ("b", "FAIL" if poison else "Well."), ("c", "Dr. Quillfeather.")])
+    results = check(given, SURROGATES, find)
+    reasons = [result.reason for result in results if isinstance(result, Withheld)]
+    failed = "failed with MemoryError"
+    assert reasons == [failed, "cannot be read by this source" if poison else failed, failed]
 
 
 @pytest.mark.parametrize("by_patient", [False, True])

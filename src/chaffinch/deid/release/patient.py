@@ -196,8 +196,7 @@ def release(
     surrogates in the order of the documents' numbers, and their dates reveal ages together. With `memories`, those of
     the patients' earlier notes go on, and each released document has its lesson if the memories have a seal.
     """
-    read = reader_of(detector, memories)
-    tagged = read_each([numbered.doc for numbered in documents], read, detector.layer)
+    tagged = read_each([numbered.doc for numbered in documents], detector, memories)
     by_patient: dict[str, list[Document]] = {}
     for one in tagged:
         if not isinstance(one, Exception):
@@ -282,36 +281,63 @@ def reason(error: BaseException) -> str:
 
 
 def detect_each(docs: Sequence[Document], detector: Detector) -> list[Document | Exception]:
-    """Return each document with its layer of identifiers, or the exception that detecting it alone raises.
+    """Return each document with its layer of identifiers, or the exception that detecting it raises.
 
-    Where the detector fails on several documents, it is called again patient by patient, then one by one.
+    Where the detector fails on several documents, it is called again patient by patient, then one by one. One that
+    reads patients together then gets all documents of a patient but those that fail alone: a name in one of them still
+    tells of the others. If that fails, too, all of them do.
     """
-    read = reader_of(detector, None)
-    return [one if isinstance(one, Exception) else one[0] for one in read_each(docs, read, detector.layer)]
+    return [one if isinstance(one, Exception) else one[0] for one in read_each(docs, detector, None)]
 
 
-def read_each(docs: Sequence[Document], read: Reader, layer: str) -> list[tuple[Document, NameCounts] | Exception]:
+def read_each(
+    docs: Sequence[Document], detector: Detector, memories: Memories | None
+) -> list[tuple[Document, NameCounts] | Exception]:
     """Return as `detect_each`, each document with the counts of its names."""
+    read = reader_of(detector, memories)
+    whole = _read_together(docs, read, detector.layer)
+    if not isinstance(whole, Exception):
+        return list(whole)
+    parts: dict[str, list[int]] = {}
+    for number, doc in enumerate(docs):
+        parts.setdefault(doc.patient, []).append(number)
+    results: dict[int, tuple[Document, NameCounts] | Exception] = {}
+    for numbers in parts.values():
+        patient = [docs[number] for number in numbers]
+        found = whole if len(parts) == 1 else _read_together(patient, read, detector.layer)
+        results |= zip(numbers, _spare(patient, found, read, detector), strict=True)
+    return [results[number] for number in range(len(docs))]
+
+
+def _spare(
+    docs: Sequence[Document], found: list[tuple[Document, NameCounts]] | Exception, read: Reader, detector: Detector
+) -> Sequence[tuple[Document, NameCounts] | Exception]:
+    """Return what was found in a patient's documents; if that failed, spare those that are not the cause."""
+    if not isinstance(found, Exception):
+        return found
+    if len(docs) == 1:
+        return [found]
+    results: list[tuple[Document, NameCounts] | Exception] = []
+    for doc in docs:
+        alone = _read_together([doc], read, detector.layer)
+        results += [alone] if isinstance(alone, Exception) else alone
+    if not detector.by_patient:
+        return results
+    good = [number for number, one in enumerate(results) if not isinstance(one, Exception)]
+    rest = found if len(good) == len(docs) else _read_together([docs[number] for number in good], read, detector.layer)
+    for place, number in enumerate(good):
+        results[number] = rest if isinstance(rest, Exception) else rest[place]
+    return results
+
+
+def _read_together(docs: Sequence[Document], read: Reader, layer: str) -> list[tuple[Document, NameCounts]] | Exception:
+    """Return each document with its layer and the counts of its names, or the exception that reading them raises."""
     try:
         found = list(read(docs))
         _check_tagged(docs, [doc for doc, _ in found], layer)
-    except Exception as error:  # whatever a detector raises, the document must not go out
-        if len(docs) == 1:
-            return [error]
-        return _read_in_parts(docs, read, layer)
-    return list(found)
-
-
-def _read_in_parts(docs: Sequence[Document], read: Reader, layer: str) -> list[tuple[Document, NameCounts] | Exception]:
-    """Run the detector patient by patient, or for one patient document by document; return as `read_each`."""
-    parts: dict[Any, list[int]] = {}
-    patients = {doc.patient for doc in docs}
-    for number, doc in enumerate(docs):
-        parts.setdefault(doc.patient if len(patients) > 1 else number, []).append(number)
-    results: dict[int, tuple[Document, NameCounts] | Exception] = {}
-    for numbers in parts.values():
-        results |= zip(numbers, read_each([docs[number] for number in numbers], read, layer), strict=True)
-    return [results[number] for number in range(len(docs))]
+    except Exception as error:  # whatever a detector raises, the documents must not go out
+        return error
+    return found
 
 
 def _check_tagged(docs: Sequence[Document], tagged: Sequence[Document], layer: str) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import pickle
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -28,7 +28,6 @@ from chaffinch.deid.release.patient import (
     Withheld,
     find_dates,
     read_each,
-    reader_of,
     reason,
     release_one,
     withhold,
@@ -66,11 +65,15 @@ class PatientRelease:
         """Begin without notes."""
         self._config, self._detector, self._new_records = config, detector, new_records
         self._seal, self._memories = seal, memories
-        self._notes, self._tagged, self._number = new_records(), new_records(), 0
-        patient_detector = detector if isinstance(detector, PatientDetector) and detector.by_patient else None
-        self._reading: ReadingInPasses = (
-            _EachAlone(detector, memories) if patient_detector is None else patient_detector.read_patient(new_records)
-        )
+        self._notes, self._tagged, self._number, self._readable = new_records(), new_records(), 0, 0
+        self._reading = self._begin_reading()
+        self._failure: Exception | None = None
+
+    def _begin_reading(self) -> ReadingInPasses:
+        """Return the detection of the notes, none of them added."""
+        if isinstance(self._detector, PatientDetector) and self._detector.by_patient:
+            return self._detector.read_patient(self._new_records)
+        return _EachAlone(self._detector, self._memories)
 
     def add(self, notes: Sequence[NumberedDocument | Withheld]) -> None:
         """Take the next notes, in the order of their numbers; one that is withheld comes out in its turn."""
@@ -80,12 +83,15 @@ class PatientRelease:
             self._notes.add(self._number.to_bytes(_NUMBER, "big"), content)
             self._number += 1
             docs += [kept.doc] if isinstance(kept, NumberedDocument) else []
+        self._readable += len(docs)
+        if self._failure is not None:
+            return
         try:
             self._reading.add(docs)
         except StorageError:
             raise
-        except Exception:  # whatever a detector raises: then each note is read by itself
-            self._give_up()
+        except Exception as error:  # whatever a detector raises: the notes that do it are found when all are there
+            self._failure = error
 
     def results(self) -> Iterator[Released | Withheld]:
         """Yield, when all notes are added, the outcome of each, in order."""
@@ -120,23 +126,45 @@ class PatientRelease:
             withheld = withhold(note.doc.id, note.number, error, self._config)
             return withheld, pickle.dumps(withheld, pickle.HIGHEST_PROTOCOL)
 
-    def _give_up(self) -> None:
-        """Drop what was found in the notes so far, and read each by itself."""
-        self._reading.close()
-        self._reading = _EachAlone(self._detector, self._memories)
-
     def _settle(self) -> PatientState | Exception:
-        """Keep what was found in each note, and return the state they share, or what failed in it."""
-        memory = (self._memories or Memories({})).of(next((doc.patient for doc in self._documents()), ""))
-        try:
-            return self._read(memory)
-        except StorageError:
-            raise
-        except Exception:  # as above
-            self._give_up()
-            return self._read(memory)
+        """Keep what was found in each note, and return the state they share, or what failed in it.
 
-    def _read(self, memory: PatientMemory) -> PatientState | Exception:
+        Notes that fail by themselves are left out, and the others read again; if they fail together, all of them do.
+        """
+        memory = (self._memories or Memories({})).of(next((doc.patient for doc in self._documents()), ""))
+        failure = self._failure
+        if failure is None:
+            try:
+                return self._read(memory, {})
+            except StorageError:
+                raise
+            except Exception as error:  # as above
+                failure = error
+        alone = _EachAlone(self._detector, self._memories).tag_again(self._documents())
+        failed = {number: DataError(reason(one)) for number, one in enumerate(alone) if isinstance(one, Exception)}
+        if failed:
+            try:
+                self._read_again(failed)
+                return self._read(memory, failed)
+            except StorageError:
+                raise
+            except Exception as error:  # as above
+                failure = error
+        failed = dict.fromkeys(range(self._readable), DataError(reason(failure))) | failed
+        self._read_again(failed)
+        return self._read(memory, failed)
+
+    def _read_again(self, failed: Mapping[int, Exception]) -> None:
+        """Begin the detection again, without the notes that failed."""
+        self._reading.close()
+        self._reading = self._begin_reading()
+        self._reading.add(self._sound(failed))
+
+    def _sound(self, failed: Mapping[int, Exception]) -> Iterator[Document]:
+        """Yield the documents that can be read and did not fail."""
+        return (doc for number, doc in enumerate(self._documents()) if number not in failed)
+
+    def _read(self, memory: PatientMemory, failed: Mapping[int, Exception]) -> PatientState | Exception:
         """Settle the reading of all notes, keep what was found in each, and return the patient's state."""
         self._tagged.close()
         self._tagged = self._new_records()
@@ -144,7 +172,9 @@ class PatientRelease:
         _free_memory()
         dates: dict[DatedText, None] = {}
         failure: Exception | None = None
-        for number, found in enumerate(self._reading.tag_again(self._documents())):
+        tagged = self._reading.tag_again(self._sound(failed))
+        for number in range(self._readable):
+            found = failed.get(number) or next(tagged)
             if isinstance(found, Exception):
                 kept: Found = DataError(reason(found))
             else:
@@ -176,8 +206,7 @@ class _EachAlone:
 
     def __init__(self, detector: Detector, memories: Memories | None) -> None:
         """Take the detector, and what earlier releases tell of the patient."""
-        self._read, self._layer = reader_of(detector, memories), detector.layer
-        self._apart = detector.by_patient  # such a detector could tell notes of each other in one call
+        self._detector, self._memories = detector, memories
 
     def add(self, documents: Iterable[Document]) -> None:
         """Do nothing: the notes are given again."""
@@ -187,8 +216,9 @@ class _EachAlone:
 
     def tag_again(self, originals: Iterable[Document]) -> Iterator[Found]:
         """Yield what was found in each note, or what went wrong with it."""
-        for docs in ([doc] for doc in originals) if self._apart else batches(originals, TILE_TOKENS):
-            yield from read_each(docs, self._read, self._layer)
+        apart = self._detector.by_patient  # such a detector could tell notes of each other in one call
+        for docs in ([doc] for doc in originals) if apart else batches(originals, TILE_TOKENS):
+            yield from read_each(docs, self._detector, self._memories)
 
     def close(self) -> None:
         """Do nothing: nothing is kept."""

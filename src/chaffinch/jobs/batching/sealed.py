@@ -179,6 +179,7 @@ class _Run:
         """Open a temporary file in the folder; `block` bytes of records or more are sealed together."""
         self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (closed by `close`)
         self._cipher, self._block = cipher, block
+        self._end = 0  # bytes that were written
         self.last = b""  # the greatest key
 
     def write(self, records: Iterable[_Record]) -> None:
@@ -199,15 +200,25 @@ class _Run:
     def _put(self, plain: bytes) -> None:
         """Encrypt a block and append it after its size."""
         sealed = self._cipher.seal(plain)
-        self._file.write(_SIZE.pack(len(sealed)) + sealed)
+        self._end += self._file.write(_SIZE.pack(len(sealed)) + sealed)
 
     def __iter__(self) -> Iterator[_Record]:
         """Yield the records in order, one block in memory at a time."""
-        handle, place = self._file.fileno(), 0
-        while head := os.pread(handle, _SIZE.size, place):
-            (size,) = _SIZE.unpack(head)
-            yield from _split_block(self._cipher.open(os.pread(handle, size, place + _SIZE.size)))
+        place = 0
+        while place < self._end:
+            (size,) = _SIZE.unpack(self._get(place, _SIZE.size))
+            yield from _split_block(self._cipher.open(self._get(place + _SIZE.size, size)))
             place += _SIZE.size + size
+
+    def _get(self, place: int, size: int) -> bytes:
+        """Return so many bytes from a place; StorageError if the disk does not give them."""
+        try:
+            found = os.pread(self._file.fileno(), size, place) if place + size <= self._end else b""
+        except OSError:
+            found = b""
+        if len(found) < size:
+            raise StorageError("temporary files cannot be read; check the disk, then run again") from None
+        return found
 
     def close(self) -> None:
         """Close the file, which also removes it."""
