@@ -252,8 +252,10 @@ def test_the_reader_learns_and_the_dial_is_set_on_patients_kept_from_it(
         return replace(voice, reader=readers[len(taught)], adapted=len(notes))
 
     dialled: list[str] = []
+    generated: list[int] = []  # notes that set a dial
 
     def sampled(old: Model, docs: list[Document], *rest: object) -> Iterator[DialSample]:
+        generated.append(sum(not doc.id.startswith("m") for doc in docs))
         dialled.extend(doc.text for doc in docs if doc.id.startswith("m"))
         return dial_samples(old, docs, *rest)  # type: ignore[arg-type]  # labels and lists
 
@@ -265,10 +267,18 @@ def test_the_reader_learns_and_the_dial_is_set_on_patients_kept_from_it(
     new = adapt([], whole, gold=gold, lesson=SiteLesson(replay, reader=True))
     assert taught == [{f"p{n}" for n in range(8) if n % 4}, {f"p{n}" for n in range(8)}]
     assert dialled == [gold[0].text, gold[4].text] * 2
+    assert generated == [0, 0]
     assert new.context is not None
     assert new.context.reader is readers[2]
     kept = adapt([], whole, gold=gold, lesson=SiteLesson(replay))
     assert len(taught) == 2
+    others = [Document.make(f"Seen by Dr. Penn on day {n}.", id=f"u{n}", group=f"n{n}") for n in range(3)]
+    dialled.clear()
+    taught.clear()
+    adapt(others, whole, gold=gold[:2], lesson=SiteLesson(replay, reader=True))
+    assert taught == [{"p1"}, {"p0", "p1"}], "a reviewed patient is held out, whatever else there is"
+    assert dialled == [gold[0].text] * 2
+    assert generated[-2:] == [1, 1], "two patients are too few to set a dial on"
     assert kept.context is not None
     assert kept.context.reader is readers[0]
     assert kept.dial.to_dict() != new.dial.to_dict()

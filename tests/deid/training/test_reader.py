@@ -110,8 +110,11 @@ def test_it_is_adapted_the_same_way_again_and_its_file_says_so(
 
 def test_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Model(context=voice())
-    many = [replace(NOTES[0], id=str(number)) for number in range(adapting.FEWEST)]
+    alike = [replace(NOTES[0], id=str(number)) for number in range(adapting.FEWEST)]
+    many = [*alike[1:], replace(NOTES[1], id="other")]
     require_enough(whole, many)
+    with pytest.raises(DataError, match="all reviewed notes are of one patient"):
+        require_enough(whole, alike)
     with pytest.raises(DataError, match=f"{len(many) - 1} reviewed notes are too few .* review {len(many)} or more"):
         require_enough(whole, many[1:])
     with pytest.raises(ConfigError, match="no contextual reader"):

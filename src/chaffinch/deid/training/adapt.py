@@ -59,6 +59,7 @@ KNOWN_TIMES, KNOWN_SHARE = 2, 0.6
 EPOCHS = 4  # of further training; more fit the votes closer
 REPLAYED = 60  # patients of generated notes, with three notes each; fewer forget more, more take longer
 HELD_OUT = 4  # every fourth patient's notes set the dial
+FEWEST_PATIENTS = 4  # with reviewed notes, to set the dial on these alone, and to check: else a fold learns from one
 _VOTED, _TARGET = "votes joined", "told"
 
 
@@ -93,10 +94,10 @@ def adapt(
     """Return the model trained on with unlabelled and reviewed notes, or one of `gold` alone; ConfigError, DataError.
 
     Without a model, train on reviewed notes alone, in any language; `language` names word lists to use. The dial is set
-    on reviewed notes if there are any, else on the aggregated votes of held-out notes and on generated notes. A
-    contextual reader learns from reviewed notes if the lesson says so; else it stays as it is. The dials with it and
-    without it are both set. No pattern hit is lost: rules count beside any model. `lists` are the word lists of rules
-    and taggers, by default the whole ones.
+    on reviewed notes, joined by generated ones if few patients have any; without, on the aggregated votes of held-out
+    notes and on generated ones. A contextual reader learns from reviewed notes if the lesson says so; else it stays as
+    it is. The dials with it and without it are both set. No pattern hit is lost: rules count beside any model. `lists`
+    are the word lists of rules and taggers, by default the whole ones.
     """
     known_lists, plan = lists or word_lists(), lesson or SiteLesson()
     reviewed = [_only_gold(doc) for doc in gold or ()]
@@ -172,16 +173,20 @@ class _FurtherTraining:
     def hold_out(
         self, labelled: Sequence[Document], replayed: Sequence[Document], reviewed: Sequence[Document]
     ) -> tuple[Model, list[Document]]:
-        """Train on part of the documents; return that model, and held-out documents to fit the dial on."""
-        patients = sorted({doc.patient for doc in labelled})
-        held_out = set(patients[::HELD_OUT]) if len(patients) > 1 else set()
+        """Train on part of the documents; return that model, and held-out documents to fit the dial on.
+
+        These are of reviewed patients if there are any; generated notes are among them if these are few.
+        """
+        patients = sorted({doc.patient for doc in reviewed or labelled})
+        held_out = set(patients[::HELD_OUT]) if len({doc.patient for doc in labelled}) > 1 else set()
         some = [doc for number, doc in enumerate(replayed) if number % HELD_OUT]
         model = self([*(doc for doc in labelled if doc.patient not in held_out), *some], held_out)
         by_id = {doc.id: doc for doc in reviewed}
         tested = [doc for doc in labelled if doc.patient in held_out]
         if by_id:
             tested = [by_id[doc.id] for doc in tested if doc.id in by_id]
-        others = [] if any(doc.layer(GOLD) for doc in tested if doc.id in by_id) else replayed[::HELD_OUT]
+        tells = len({doc.patient for doc in reviewed}) >= FEWEST_PATIENTS and any(doc.layer(GOLD) for doc in tested)
+        others = [] if by_id and tells else replayed[::HELD_OUT]
         return model, [*tested, *others]
 
     def fit_dial(self, model: Model, docs: Sequence[Document], reviewed: Sequence[Document]) -> dial.Dial:

@@ -14,12 +14,11 @@ from chaffinch.deid.detect.detector import LAYER, HybridDetector
 from chaffinch.deid.detect.model import Model
 from chaffinch.deid.detect.token_scores import Flags, token_flags
 from chaffinch.deid.detect.word_lists import WordLists
-from chaffinch.deid.training.adapt import SiteLesson, adapt
+from chaffinch.deid.training.adapt import FEWEST_PATIENTS, SiteLesson, adapt
 from chaffinch.deid.training.learn import ProgressCallback
 from chaffinch.text import Document, Span
 
 FOLDS = 2  # each fold takes one more adaptation
-FEWEST_PATIENTS = 4  # with reviewed notes; with fewer, a fold would learn from one patient
 CONFIDENCE = 0.9  # of the highest recall that so many identifiers can promise
 
 
@@ -105,8 +104,9 @@ def describe_limits(reviewed: Sequence[Document]) -> list[str]:
     )
     if patients < FEWEST_PATIENTS:
         return [
-            f"Reviewed notes of {patients} patients are learnt from; they are too few to check the result on notes "
-            f"that were not: review those of {FEWEST_PATIENTS} or more.",
+            f"Reviewed notes of {patients} patients are learnt from; they are too few to set the dial without "
+            "generated notes, and to check the result on notes that were not learnt from: review those of "
+            f"{FEWEST_PATIENTS} or more.",
             promise,
         ]
     return [promise]

@@ -29,6 +29,7 @@ MODULES = ("torch", "transformers")  # what learning imports, of the extra `EXTR
 EXTRA = "neural"
 # Reviewed notes; a check learns from half of them, and with ten the gain on dev writers is within the noise.
 FEWEST = 20
+FEWEST_PATIENTS = 2  # of them: the dial is set on one that the reader did not learn from
 # Trials on dev writers: a rate of 2e-3, or new parts that learn five times as fast, undo what the reader knows.
 EPOCHS, RATE, HEAD, PIECES = 5, 5e-4, 1.0, 640
 GENERATED = 60  # notes that are generated for an epoch at most; else as many as were reviewed
@@ -71,6 +72,11 @@ def require_enough(model: Model, reviewed: Sequence[Document]) -> None:
             f"{len(reviewed)} reviewed notes are too few for the contextual reader; review {FEWEST} or more, or leave "
             "out --adapt-reader"
         )
+    if len({doc.patient for doc in reviewed}) < FEWEST_PATIENTS:
+        raise DataError(
+            "all reviewed notes are of one patient, so that none is left to set the dial of the contextual reader on; "
+            "review notes of another patient, or leave out --adapt-reader"
+        )
     for module in MODULES:
         if find_spec(module) is None:
             raise MissingExtraError(module, EXTRA)
@@ -80,7 +86,7 @@ def describe_reader(model: Model) -> list[str]:
     """Return in a sentence what became of the contextual reader of an adapted model; nothing if it has none."""
     if model.context is None:
         return []
-    both = "both dials were set with the adapted voices."
+    both = "the dials with it and without it (--fast) were set anew."
     if not model.context.adapted:
         return [f"The contextual reader was not adapted and reads as before; {both}"]
     return [
