@@ -21,7 +21,7 @@ from chaffinch.deid.detect.protocol import RememberingDetector
 from chaffinch.deid.kinds import KINDS, fold_label
 from chaffinch.deid.release.kept_fields import KeptField
 from chaffinch.deid.release.memory import patient_key
-from chaffinch.deid.release.state import State
+from chaffinch.deid.release.state import ReleaseState
 from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.jobs.job import OptionNames, ReleaseJob
@@ -165,7 +165,7 @@ class _GroupingEffect:
 class _StateEffect:
     """Patients of the notes that a state knows, and whether the detector searches for the names in it."""
 
-    def __init__(self, state: State | None, names: OptionNames, remembers: bool) -> None:
+    def __init__(self, state: ReleaseState | None, names: OptionNames, remembers: bool) -> None:
         """Collect the keys of all patients of the state."""
         self._state, self._names, self._remembers = state, names, remembers
         self._patients = {patient_key(memory.patient) for memory in state or ()}

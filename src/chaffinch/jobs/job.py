@@ -16,7 +16,7 @@ from chaffinch.deid.detect.protocol import Detector
 from chaffinch.deid.keys import Secret, check_keys_differ
 from chaffinch.deid.release.account import private_folder
 from chaffinch.deid.release.patient import Release, settings_digest
-from chaffinch.deid.release.state import State, part_of
+from chaffinch.deid.release.state import ReleaseState, part_of
 from chaffinch.deid.release.units import UnitSource
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.run import key_of
@@ -171,7 +171,7 @@ class ReleaseJob:
     input_digest: str = field(default="", repr=False)
     vault: VaultTarget = NO_VAULT
     state: StateTarget = NO_STATE
-    earlier: State | None = None  # what the state remembers; None if it is new
+    earlier: ReleaseState | None = None  # what the state remembers; None if it is new
     each_note_a_patient: bool = False
     option_names: OptionNames = CALL
     grouping: Grouping = NO_GROUPING

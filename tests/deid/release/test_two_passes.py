@@ -15,7 +15,7 @@ from chaffinch.deid.detect.detector import HybridDetector, detector
 from chaffinch.deid.detect.protocol import Detector
 from chaffinch.deid.detect.voices import across_notes
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release.memory import Lesson, Memories, PatientMemory, RememberedNote
+from chaffinch.deid.release.memory import Memories, NoteMemory, PatientMemory, RememberedNote
 from chaffinch.deid.release.patient import NumberedDocument, Release, Released, Withheld, release
 from chaffinch.deid.release.sealed_file import Seal
 from chaffinch.deid.release.state import STATE
@@ -51,8 +51,12 @@ def told(result: Released | Withheld, seal: Seal | None = None) -> Any:
     """All that a result says, what is sealed in plain."""
     if isinstance(result, Withheld):
         return result.id, result.original, result.reason
-    lesson = None if result.lesson is None or seal is None else msgspec.to_builtins(Lesson.open(result.lesson, seal))
-    return msgspec.structs.replace(result, lesson=None).pack(), result.original, result.patient, lesson
+    note_memory = (
+        None
+        if result.note_memory is None or seal is None
+        else msgspec.to_builtins(NoteMemory.open(result.note_memory, seal))
+    )
+    return msgspec.structs.replace(result, note_memory=None).pack(), result.original, result.patient, note_memory
 
 
 def in_passes(
@@ -161,7 +165,7 @@ def test_a_detector_that_reads_each_note_by_itself_stays_so() -> None:
     check(documents([("a", "Dr. Zimmerle came."), ("b", "Zimmerle slept.")]), SURROGATES, detector())
 
 
-def test_what_earlier_releases_tell_counts_and_lessons_are_the_same() -> None:
+def test_what_earlier_releases_tell_counts_and_note_memories_are_the_same() -> None:
     seal = Seal.new(KEY, b"s" * 32, STATE)
     first = documents([("a", "Mr. Zimmerle, born 3/4/1920."), ("b", "Zimmerle and Dr. Wren on 5/6/2001.")])
     memory = PatientMemory("p")
@@ -170,8 +174,12 @@ def test_what_earlier_releases_tell_counts_and_lessons_are_the_same() -> None:
     assert [told(one, seal) for one in in_passes(first, SURROGATES, RULES, memories=empty)] == [
         told(one, seal) for one in before
     ]
-    lessons = [Lesson.open(one.lesson, seal) for one in before if isinstance(one, Released) and one.lesson]
-    memory.learn((RememberedNote(f"n{n}", lesson.content, "", 0), lesson) for n, lesson in enumerate(lessons))
+    remembered = [
+        NoteMemory.open(one.note_memory, seal) for one in before if isinstance(one, Released) and one.note_memory
+    ]
+    memory.learn(
+        (RememberedNote(f"n{n}", note_memory.content, "", 0), note_memory) for n, note_memory in enumerate(remembered)
+    )
     later = documents([("c", "Zimmerle again."), ("d", "Wren wrote on 7/8/2015."), ("e", "Mr. Lowe.")])
     known = Memories({"p": memory}, seal)
     expected = release(later, SURROGATES, RULES, memories=known)

@@ -33,7 +33,7 @@ from chaffinch.deid.leakage import Left, Risk, risk
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.clinical_classes import count_flagged
 from chaffinch.deid.release.kept_fields import check_fields
-from chaffinch.deid.release.memory import Lesson, Memories, PatientMemory, content_key
+from chaffinch.deid.release.memory import Memories, NoteMemory, PatientMemory, content_key
 from chaffinch.deid.release.replace import ReplacedText, replace_identifiers
 from chaffinch.deid.release.sealed_file import Seal
 from chaffinch.deid.surrogates.name_book import NameBook
@@ -140,7 +140,7 @@ class Released(msgspec.Struct, frozen=True):
     sealed: bytes | None = None
     columns: Columns | None = None  # of the table it came from
     over_redaction: dict[str, int] = {}  # words in spans by clinical class; see `clinical_classes`
-    lesson: bytes | None = None  # what is remembered of it, encrypted for the state
+    note_memory: bytes | None = None  # what is remembered of it, encrypted for the state
 
     def __repr__(self) -> str:
         """Return the number of replacements, never text."""
@@ -194,7 +194,7 @@ def release(
 
     All documents of a patient must come together where the detector or the policy reads them together: names get their
     surrogates in the order of the documents' numbers, and their dates reveal ages together. With `memories`, those of
-    the patients' earlier notes go on, and each released document has its lesson if the memories have a seal.
+    the patients' earlier notes go on, and each released document has its note memory if the memories have a seal.
     """
     read = reader_of(detector, memories)
     tagged = read_each([numbered.doc for numbered in documents], read, detector.layer)
@@ -244,15 +244,15 @@ class PatientState:
         return cls(memory.book(), patient_timeline(every), orders, seal)
 
     def teach(self, doc: Document, layer: str, found: NameCounts, config: Release) -> bytes | None:
-        """Return the lesson of a note that is released now, encrypted; None without a seal.
+        """Return the note memory of a note that is released now, encrypted; None without a seal.
 
-        It has the names that are new since the last lesson; those of a note between that was withheld do no harm.
+        It has the names that are new since the last note memory; those of a note between that was withheld do no harm.
         """
         if self.seal is None:
             return None
         names, real = self.names.take_new()
         dates = list(dict.fromkeys(find_dates(doc, layer)))
-        return Lesson(content_key(doc, config.fields), names, real, found, dates).close(self.seal)
+        return NoteMemory(content_key(doc, config.fields), names, real, found, dates).close(self.seal)
 
 
 def find_dates(doc: Document, layer: str) -> list[DatedText]:
