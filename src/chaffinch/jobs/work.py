@@ -65,7 +65,7 @@ class DetectorSpec:
     digest: str = field(default="", repr=False)
 
     def build(self) -> HybridDetector:
-        """Load the detector; ConfigError if the file to deny is empty, or if model or lists changed since `pin`."""
+        """Load the detector; ConfigError if the deny list is empty, or if model or lists changed since `pin`."""
         allow, deny = ([] if path is None else read_phrases(path) for path in (self.allow, self.deny))
         if self.deny is not None and not deny:
             raise ConfigError(f"--deny {self.deny} has no phrase; write one per line, or leave it out")

@@ -122,7 +122,7 @@ def find_dated_texts(text: str, spans: Iterable[Span]) -> list[DatedText]:
 
 
 def patient_timeline(dated_texts: Collection[DatedText]) -> Timeline:
-    """Collect a patient's dates into a timeline: last day, event days, last four-digit year; none after 2199."""
+    """Collect a patient's dates up to 2199 into a timeline: last day, event days, last four-digit year."""
     plain = [(dated, _possible_days(dated, None)) for dated in dated_texts]
     years = [days.last.year for dated, days in plain if days and not days.short and not dated.birth]
     first = Timeline(last_year=max((year for year in years if year <= _LATEST_YEAR), default=None))

@@ -114,7 +114,7 @@ class HybridDetector:
     def read(
         self, documents: Iterable[Document], remembered: Mapping[str, repeats.NameCounts] | None = None
     ) -> Iterator[tuple[Document, repeats.NameCounts]]:
-        """Yield each document with the layer, and the counts of its names, sure or not; none if nothing is remembered.
+        """Yield (document with the layer, counts of its names, sure or not); no counts if `remembered` is None.
 
         With `by_patient`, names that are `remembered` of earlier notes of a patient are searched for, too. Those of
         earlier releases count even if they were not sure: there, they were replaced.
@@ -127,7 +127,7 @@ class HybridDetector:
                 yield page.restore(doc), names
 
     def read_patient(self, new_records: across_notes.NewRecords) -> across_notes.PatientReading:
-        """Return the detection of one patient's notes that are not held together."""
+        """Return a reader of one patient's notes in two passes, so that they need not be in memory together."""
         return across_notes.PatientReading(self, new_records)
 
     def annotate(self, documents: Iterable[Document], *, layer: str | None = None, posteriors: bool = False) -> Corpus:
@@ -203,7 +203,7 @@ class HybridDetector:
         ]
 
     def _rank_spans(self, doc: Document, ruled: Sequence[Span], modelled: Sequence[Span]) -> list[list[Span]]:
-        """Return two lists of spans: exact codes of patterns, widened; then other patterns' and models' spans."""
+        """Return two ranks of spans not on the allow list: exact codes of patterns, widened; all others."""
         exact = self._not_allowed(doc, [span for span in ruled if _keeps_type(span)])
         others = self._not_allowed(doc, [*(span for span in ruled if not _keeps_type(span)), *modelled])
         return [widen(doc.text, exact, others), others]
@@ -238,11 +238,11 @@ class HybridDetector:
         return [[span for span in part if next(hit) or self._always_counts(span)] for part in spans]
 
     def _always_counts(self, span: Span) -> bool:
-        """Tell whether a pattern's span counts whatever models say: an exact code, or no model overrules."""
+        """Tell whether a pattern's span counts whatever models say: an exact code, or models overrule no patterns."""
         return not self.model.overrules or _keeps_type(span)
 
     def chances(self, index: TokenIndex, soft: Soft) -> tuple[Floats, Ints]:
-        """Return (N,) chances of identifiers, raised under patterns if these overrule, and (N,) likeliest labels."""
+        """Return (N,) chances of identifiers, raised under patterns if models overrule these; (N,) likeliest labels."""
         chances, types = detect_soft.chances(soft)
         if not self.model.overrules:
             return chances, types
@@ -300,7 +300,7 @@ class HybridDetector:
         return detect_soft.spans_of(index, soft, flags, decoded)
 
     def _not_protected(self, index: TokenIndex, chances: Floats) -> Flags:
-        """Return (N,) whether models may flag each token: not inside a protected term, nor a short number of a table.
+        """Return (N,) whether models may flag a token: in no protected term, unless likely; no short number of a table.
 
         They may flag a token inside a protected term if its chance reaches `PROTECTED_THRESHOLD`.
         """
@@ -314,7 +314,7 @@ class HybridDetector:
     def _add_repeats(
         self, found: list[Document], originals: Sequence[Document], remembered: Mapping[str, repeats.NameCounts] | None
     ) -> Iterator[tuple[Document, repeats.NameCounts]]:
-        """Yield the documents, cues removed, with further mentions of names, per patient or document; and their names.
+        """Yield (document without cues, with more mentions of its patient's or its own names; counts of its names).
 
         The names of a patient are those found in these documents, and the remembered ones.
         """
@@ -334,7 +334,7 @@ class HybridDetector:
     def finish(
         self, doc: Document, shown: Document, aligned: Sequence[Span], labels: Mapping[str, str], *, remember: bool
     ) -> tuple[Document, repeats.NameCounts]:
-        """Return a detected document without cues, with aligned spans and the names of `labels`, and its name counts.
+        """Return (detected document without cues, with aligned spans and mentions of `labels` names; its name counts).
 
         The counts are empty unless they are to be remembered.
         """
@@ -346,7 +346,7 @@ class HybridDetector:
         return cues.without_cues(replace(repeated, text=shown.text), shown), names
 
     def _align(self, found: Sequence[Document], members: Iterable[Sequence[int]]) -> defaultdict[int, list[Span]]:
-        """Return {document number: spans the alignment model adds}, only for groups where a span's word recurs."""
+        """Return {document number: spans that alignment adds}, for groups (`members`) where a span's word recurs."""
         chosen = sorted(
             number
             for numbers in members

@@ -74,7 +74,7 @@ class KeptField:
             self._refuse("DATE, by its name")
 
     def _refuse(self, what: str) -> None:
-        """Raise ConfigError that says what the field holds and what to do."""
+        """Raise ConfigError that says that the field holds `what`, and what to do."""
         raise ConfigError(
             f"{self.option} {self.name!r} holds {what}, and policy {self.policy.name} hides those in the notes; leave "
             "it out, or give a policy that keeps them"
