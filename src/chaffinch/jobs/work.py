@@ -157,7 +157,7 @@ class BatchWork:
 
     @classmethod
     def of(cls, release: Release, detector: Detector, keys: Keys, salt: str) -> BatchWork:
-        """Return the work with the seals of those keys that are there, under a salt in hex; none if it is empty."""
+        """Return the work with seals for the keys of vault and state, by `salt` (hex); without seals if it is ""."""
         given = bytes.fromhex(salt)
         vault = Seal.new(keys.vault, given) if given and keys.vault is not None else None
         state = Seal.new(keys.state, given, STATE) if given and keys.state is not None else None

@@ -79,7 +79,7 @@ class Timeline:
         return self.last_year if self.last_year is not None and self.last_year + AHEAD > LATEST else None
 
     def without(self, day: date) -> Timeline | None:
-        """Return the timeline without a day that is late and far from others, so perhaps misread; None for other days.
+        """Return the timeline without `day` if that is late and over a year from all others, maybe misread; else None.
 
         If the year of such a day has two digits, it may be of the previous century. Return None for any other day.
         """

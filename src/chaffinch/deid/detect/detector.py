@@ -164,7 +164,7 @@ class HybridDetector:
         return list(cues.with_cues(map(upper_if_caseless, docs) if self.model.rules else docs, self.lists))
 
     def score_tokens(self, docs: Sequence[Document]) -> tuple[TokenIndex, Soft, list[list[Span]]]:
-        """Return the documents' token index with cues, joint (N, L) soft labels, and the voted spans of the taggers."""
+        """Return the index of all tokens, with cues, joint (N, L) soft labels, and taggers' voted spans by document."""
         prepared = self.prepare(docs)
         index = TokenIndex.of(prepared)
         if not self.model.taggers:
@@ -294,7 +294,7 @@ class HybridDetector:
     def _spans_of_model(
         self, index: TokenIndex, soft: Soft, flags: Flags, decoded: Sequence[Sequence[Span]]
     ) -> list[list[Span]]:
-        """Return by document spans decoded (by the reader if any) with a flagged token, runs of other flagged ones."""
+        """Return by document the decoded spans (by the reader if any) with a flagged token, runs of other flags."""
         if self.model.context is not None:
             decoded = context.decode(index, soft, flags)
         return detect_soft.spans_of(index, soft, flags, decoded)

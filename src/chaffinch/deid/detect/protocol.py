@@ -54,7 +54,7 @@ class RememberingDetector(Protocol):
     def read(
         self, documents: Sequence[Document], remembered: Mapping[str, NameCounts], /
     ) -> Iterable[tuple[Document, NameCounts]]:
-        """Return what a call returns, where remembered names, by patient, are found too; and each note's names."""
+        """Return (document with the layer, counts of its names); `remembered` names, by patient, are found too."""
 
 
 class ReadingInPasses(Protocol):

@@ -103,13 +103,13 @@ class Release:
         return self.counted_order if self.date_order == "auto" else self.date_order
 
     def name(self, original: str, number: int) -> str:
-        """Return a released document's id: the original with `keep_ids`, else a pseudonym, or its number."""
+        """Return a released document's id: the original with `keep_ids`, else a pseudonym; `number` without secret."""
         if self.keep_ids:
             return original
         return f"{number:07d}" if self.secret is None else _pseudonym(self.secret, "document", original)
 
     def patient(self, group: str | None) -> str | None:
-        """Return a patient's released name: the group with `keep_ids`, else a pseudonym; None without either."""
+        """Return a patient's released name: the group with `keep_ids`, else a pseudonym; None if there is neither."""
         if self.keep_ids or group is None:
             return group
         return None if self.secret is None else _pseudonym(self.secret, "patient", group)

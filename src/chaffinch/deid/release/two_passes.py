@@ -137,7 +137,7 @@ class PatientRelease:
             return self._read(memory)
 
     def _read(self, memory: PatientMemory) -> PatientState | Exception:
-        """Settle the reading of all notes, keep what was found in each, and return the patient's state."""
+        """Settle the reading of all notes, keep what was found in each, and return the patient's state or an error."""
         self._tagged.close()
         self._tagged = self._new_records()
         self._reading.settle(memory.found)
