@@ -318,7 +318,7 @@ def facts_of(result: Result, *without: str) -> dict[str, Any]:
 
 
 def labels_table(labels: Mapping[str, int]) -> Iterator[Table | str]:
-    """Yield a table of span counts by label; nothing if there are none."""
+    """Yield an empty line and a table of span counts by label; nothing if there are no labels."""
     if labels:
         yield ""
         yield table_of([{"label": label, "spans": number} for label, number in sorted(labels.items())])
