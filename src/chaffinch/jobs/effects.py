@@ -44,7 +44,7 @@ class _Effect(Protocol):
 
 
 def check_effects(job: ReleaseJob, *, warnings: Iterable[str] = (), strict: bool = False) -> ReleaseJob:
-    """Return the job with warnings by its notes; ConfigError if what protects has no effect, or for any if `strict`.
+    """Return the job with warnings from its notes; ConfigError if a protection has no effect, or on any if `strict`.
 
     All notes are read once if a setting needs it; nothing is written. With `strict`, a warning is an error.
     """

@@ -162,7 +162,7 @@ class NoteIndex:
                 self._notes.add(_id_key(note.id), _EARLIER + patient + note.content)
 
     def add(self, place: bytes, name: str, content: bytes) -> None:
-        """Add a note of the run: its id (`name`), its patient's digest and number (`place`), a digest (`content`)."""
+        """Add a note of the run: `name` is its id, `place` its patient's digest and its number, `content` a digest."""
         self._notes.add(_id_key(name), _NEW + place + content)
 
     def settle(self) -> Iterator[tuple[bytes, bytes]]:

@@ -294,7 +294,7 @@ class HybridDetector:
     def _spans_of_model(
         self, index: TokenIndex, soft: Soft, flags: Flags, decoded: Sequence[Sequence[Span]]
     ) -> list[list[Span]]:
-        """Return by document the decoded spans (by the reader if any) with a flagged token, runs of other flags."""
+        """Return by document decoded spans (the reader's if any) with a flagged token, and runs of other flags."""
         if self.model.context is not None:
             decoded = context.decode(index, soft, flags)
         return detect_soft.spans_of(index, soft, flags, decoded)

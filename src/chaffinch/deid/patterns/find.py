@@ -79,7 +79,7 @@ def find_in(
 def votes_in(
     docs: Sequence[Document], sources: Iterable[Pattern] | None = None, lists: WordLists | None = None
 ) -> list[list[Span]]:
-    """Return by document the votes of all patterns, overlapping, without unsure names in protected terms."""
+    """Return by document the votes of `sources` (by default all), without unsure names in protected terms."""
     known = lists or word_lists()
     views = [(number, view) for number, doc in enumerate(docs) if (view := narrow_view(doc.text))]
     texts = ByteText.of([*(doc.text for doc in docs), *(view.text for _, view in views)])

@@ -216,7 +216,7 @@ def release(
 
 
 def reader_of(detector: Detector, memories: Memories | None) -> Reader:
-    """Return a function from documents to (detected document, counts of its names), without counts if no memories."""
+    """Return a function from documents to (detected document, counts of its names); no counts without memories."""
     if memories is None or not isinstance(detector, RememberingDetector):
         return lambda docs: ((doc, {}) for doc in detector(docs))
     found = {patient: memory.found for patient, memory in memories.patients.items()}

@@ -181,7 +181,7 @@ class _Trainer:
         )
 
     def _train_tagger(self, docs: Sequence[Document], config: Config) -> Tagger:
-        """Train a tagger with words hidden from its lists, then show them; in English, drop small weights."""
+        """Train a tagger on lists that hide words, then give it the whole ones; in English, drop small weights."""
         language = self.lesson.language
         if method_of(config).has_setting("language"):  # it has the word lists already
             language = None
