@@ -50,7 +50,7 @@ class KeptField:
                 self._judge(value[:_LONGEST])
 
     def check(self) -> None:
-        """After all notes, raise ConfigError if the field's name, or values that are all ids, show hidden ones."""
+        """After all notes, raise ConfigError if the field's name tells of identifiers, or all its values are ids."""
         named = column_key(self.name) in (*PATIENT_COLUMNS, *_ID_COLUMNS)
         if not self.keep_ids and (named or self.same == self.found > 0):
             self._refuse("the ids of notes or patients")
