@@ -50,7 +50,7 @@ Outcome = Released | Withheld | Excluded
 
 
 def dry_run(job: ReleaseJob, *, workers: int = 1, tick: Tick = lambda _: None) -> dict[str, Any]:
-    """Return the manifest of a release, but for files and losses, without writing any output."""
+    """Process a job without writing any output; return the manifest of the release, but for files and losses."""
     account, seen = Account(job.settings), set[str]()
     with ExitStack() as stack:
         for _, result in results_in_memory(job, stack, workers=workers, tick=tick):
@@ -267,7 +267,7 @@ def _unpack_result(content: bytes, number: int, origin: Origin, job: ReleaseJob)
 def _process_job(
     job: ReleaseJob, gathered: Gathered, ledger: Ledger, stack: ExitStack, *, workers: int, tick: Tick
 ) -> _Processed:
-    """Process the batches whose results the ledger lacks, and store them in it; return it with all withheld results."""
+    """Process the batches whose results the ledger lacks, store them there; return ledger, units, withheld results."""
     salt = ledger.notes.get("salt", "")
     given, key, state_key = bytes.fromhex(salt), job.vault.key, job.state.key
     seal = None if key is None else Seal.new(key, given)

@@ -72,7 +72,7 @@ class KeyHash:
         self._hash = hashlib.blake2b(digest_size=20)
 
     def add(self, part: str | bytes) -> None:
-        """Add the next part."""
+        """Add the next part to the hash, with its length."""
         content = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
         self._hash.update(len(content).to_bytes(8, "big") + content)
 

@@ -146,7 +146,7 @@ def _output_name(job: ReleaseJob) -> str:
 
 
 def output_path(state: Path, release: StateRelease) -> Path:
-    """Return the path of a release that a state remembers, found from the state's; it may have been moved since."""
+    """Return the path of a release that a state remembers, resolved from the state's; it may have been moved since."""
     return Path(os.path.normpath(state.parent / release.output))
 
 

@@ -325,7 +325,7 @@ def labels_table(labels: Mapping[str, int]) -> Iterator[Table | str]:
 
 
 def losses_table(lost: Mapping[str, int]) -> Iterator[Table | str]:
-    """Yield a table of what the output format could not hold, with counts; nothing if nothing was lost."""
+    """Yield an empty line and a table of what the output format could not hold; nothing if nothing was lost."""
     if lost:
         yield ""
         yield table_of([{"not kept": what, "times": number} for what, number in sorted(lost.items())])

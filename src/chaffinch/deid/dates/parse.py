@@ -164,7 +164,7 @@ def _read_with_time(text: str, start: int, end: int, conventions: Conventions) -
 
 
 def _fill_years(points: Sequence[Point], reference_year: int | None) -> list[Point]:
-    """Return the dates with missing years: a neighbour's, so that dates rise, else the reference year or any."""
+    """Return the dates with missing years filled: from a neighbour so that they rise, else a reference year or any."""
     filled = list(points)
     if not any(point.year is not None for point in filled):
         first = filled[0].in_year(reference_year, known=False)

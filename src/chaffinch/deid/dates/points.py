@@ -72,7 +72,7 @@ class Point:
     year_known: bool = field(default=True, repr=False)
 
     def span(self) -> tuple[date, date] | None:
-        """Return the (first, last) day it can mean; None for weekday, relative or no year; ValueError if there is none.
+        """Return the (first, last) day it can mean; None for weekday, relative, no year; ValueError if no such day.
 
         Raises ValueError for a day that does not exist, such as 31 February.
         """

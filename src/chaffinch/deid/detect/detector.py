@@ -127,7 +127,7 @@ class HybridDetector:
                 yield page.restore(doc), names
 
     def read_patient(self, new_records: across_notes.NewRecords) -> across_notes.PatientReading:
-        """Return a reader of one patient's notes in two passes, so that they need not be in memory together."""
+        """Return a detection in two passes of one patient's notes, which need not be in memory together."""
         return across_notes.PatientReading(self, new_records)
 
     def annotate(self, documents: Iterable[Document], *, layer: str | None = None, posteriors: bool = False) -> Corpus:
@@ -238,11 +238,11 @@ class HybridDetector:
         return [[span for span in part if next(hit) or self._always_counts(span)] for part in spans]
 
     def _always_counts(self, span: Span) -> bool:
-        """Tell whether a pattern's span counts whatever models say: an exact code, or models overrule no patterns."""
+        """Tell whether a pattern's span counts whatever models say: an exact code, or models cannot overrule it."""
         return not self.model.overrules or _keeps_type(span)
 
     def chances(self, index: TokenIndex, soft: Soft) -> tuple[Floats, Ints]:
-        """Return (N,) chances of identifiers, raised under patterns if models overrule these; (N,) likeliest labels."""
+        """Return (N,) chances of identifiers, raised under patterns that models may overrule; (N,) likeliest labels."""
         chances, types = detect_soft.chances(soft)
         if not self.model.overrules:
             return chances, types
@@ -294,7 +294,7 @@ class HybridDetector:
     def _spans_of_model(
         self, index: TokenIndex, soft: Soft, flags: Flags, decoded: Sequence[Sequence[Span]]
     ) -> list[list[Span]]:
-        """Return by document decoded spans (the reader's if any) with a flagged token, and runs of other flags."""
+        """Return by document decoded spans (the reader's if any) with a flagged token; runs of other flagged tokens."""
         if self.model.context is not None:
             decoded = context.decode(index, soft, flags)
         return detect_soft.spans_of(index, soft, flags, decoded)
@@ -334,7 +334,7 @@ class HybridDetector:
     def finish(
         self, doc: Document, shown: Document, aligned: Sequence[Span], labels: Mapping[str, str], *, remember: bool
     ) -> tuple[Document, repeats.NameCounts]:
-        """Return (detected document without cues, with aligned spans and mentions of `labels` names; its name counts).
+        """Return (detected document, no cues, with aligned spans and mentions of names in `labels`; its name counts).
 
         The counts are empty unless they are to be remembered.
         """

@@ -82,4 +82,4 @@ class PatientDetector(Protocol):
         """Tell whether the documents of one patient are read together."""
 
     def read_patient(self, new_records: NewRecords, /) -> ReadingInPasses:
-        """Return a reader of one patient's notes in two passes, which keeps what it found in records of its own."""
+        """Return a detection in two passes of one patient's notes, which keeps what it found in records of its own."""

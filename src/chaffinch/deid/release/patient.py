@@ -109,7 +109,7 @@ class Release:
         return f"{number:07d}" if self.secret is None else _pseudonym(self.secret, "document", original)
 
     def patient(self, group: str | None) -> str | None:
-        """Return a patient's released name: the group with `keep_ids`, else a pseudonym; None if there is neither."""
+        """Return a patient's released name: the group with `keep_ids`, else a pseudonym, or None without a secret."""
         if self.keep_ids or group is None:
             return group
         return None if self.secret is None else _pseudonym(self.secret, "patient", group)

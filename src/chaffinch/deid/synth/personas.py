@@ -103,7 +103,7 @@ def pools() -> dict[str, tuple[str, ...]]:
 
 
 def half_of(name: str) -> Half | None:
-    """Return whether a name is for "train" or "held-out", by a hash of its words; None if these differ.
+    """Return "train" or "held-out" for a name, by a hash of its words; None if its words are of different halves.
 
     >>> half_of("de la Torre") == half_of("TORRE")
     True

@@ -67,7 +67,7 @@ class LargePatient:
                 yield WorkItem(number, key_of(patient, str(number)), payload, patient, self.memory)
 
     def tiles(self) -> Iterator[list[WorkItem[bytes]]]:
-        """Yield the notes in lists as long as a batch."""
+        """Yield the notes as work items, in lists that end where a batch would."""
         tile: list[WorkItem[bytes]] = []
         size = 0
         for item in self:

@@ -104,7 +104,7 @@ class SealedRecords:
             self._sorted = True
 
     def _write_run(self) -> None:
-        """Write the records in memory to disk, sorted and encrypted: as a new run, or after the latest; forget them."""
+        """Write the records in memory to disk, sorted and encrypted, as a run or after the latest; empty the memory."""
         self._sort()
         latest = self._levels[0][-1] if self._levels and self._levels[0] else None
         if latest is not None and latest.last <= self._waiting[0][0]:

@@ -186,7 +186,7 @@ class RelatePartition:
 
 @lru_cache(maxsize=2)  # of this Python worker: a model is loaded once
 def _load(model: ModelFile, precision: float | None) -> Any:
-    """Load a model, once per process; with `precision`, an extractor set to it."""
+    """Load a model, once per process; an extractor at `precision`, if given."""
     return model.load() if precision is None else model.load().with_precision(precision)
 
 

@@ -51,7 +51,7 @@ class Note:
 
 
 def batch_notes(batches: Iterable[pa.RecordBatch], *, need_patient: str = "") -> Iterator[list[Note]]:
-    """Yield the notes of a partition in batches of whole patients; `need_patient`, if any, is the fault of one without.
+    """Yield the notes of a partition in batches of whole patients; `need_patient`: the fault of a note without patient.
 
     `need_patient` is the fault of notes without a patient; empty if they need none.
     """

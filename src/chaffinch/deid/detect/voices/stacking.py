@@ -53,7 +53,7 @@ class Stack:
     offset: Floats  # (1,)
 
     def rescore(self, index: TokenIndex, softs: Sequence[Soft]) -> Soft:
-        """Return (N, L) the taggers' mean soft labels, doubtful tokens with new chances if as many taggers as learnt.
+        """Return (N, L) the taggers' mean soft labels, with new chances for doubtful tokens if `taggers` are as learnt.
 
         A model with another number of taggers gets the mean.
         """
