@@ -365,7 +365,7 @@ class HybridDetector:
         return out
 
     def _with_repeats(self, before: Document, again: Sequence[Span]) -> Document:
-        """Return the document with those repeats added that are long enough, not protected and not allowed."""
+        """Return the document with the repeats added that are long enough, not protected, not on the allow list."""
         text, spans = before.text, before.layers[self.layer]
         terms = [term for term in self.lists.find_protected(before) if term.score == 1.0]
         new = [span for span in again if across_notes.may_repeat(text, span, terms)]

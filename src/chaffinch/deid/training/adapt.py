@@ -139,7 +139,7 @@ def adapt(
 
 
 def _adapts(config: Config) -> bool:
-    """Tell whether models with these settings can train further on soft labels, and can be private."""
+    """Tell whether models with these settings can train further on soft labels, and have the setting `private`."""
     method = method_of(config)
     return method.learns("soft", config) and method.learns("model", config) and method.has_setting("private")
 

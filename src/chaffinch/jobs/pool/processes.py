@@ -378,7 +378,7 @@ class Pool:
         return results
 
     def _find_poison(self, patient: Batch, death: _WorkerDied) -> Results:
-        """Return the results of a patient's documents; those that end a worker by themselves are withheld.
+        """Return the results of one patient's batch that ends workers; the documents to blame are withheld.
 
         If only many of them together do it, all are withheld.
         """
