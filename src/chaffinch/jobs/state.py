@@ -69,7 +69,7 @@ def check_state_paths(job: ReleaseJob) -> None:
 
 
 def check_state_output(job: ReleaseJob) -> None:
-    """Raise ConfigError if the state remembers notes in this output: they are not released again."""
+    """Raise ConfigError if the state remembers a release to this output: its notes would not be released again."""
     path, option = job.state.path, job.option_names.of("state")
     if job.earlier is not None and any(one.output == _output_name(job) for one in job.earlier.head.releases):
         raise ConfigError(
@@ -78,7 +78,7 @@ def check_state_output(job: ReleaseJob) -> None:
 
 
 def claim_state(job: ReleaseJob, ledger: Ledger) -> None:
-    """Make the unfinished state of this run; do nothing if it is there, or if the run put it in place already.
+    """Make the unfinished state of this run, unless it is there or in place already; ConfigError if another run has it.
 
     Raise ConfigError if the state changed since this run began, or if another run uses it or left it unfinished.
     """
@@ -140,13 +140,13 @@ def publish_state(job: ReleaseJob) -> None:
 
 
 def _output_name(job: ReleaseJob) -> str:
-    """Return the path of the output from the folder of the state."""
+    """Return the path of the output relative to the folder of the state."""
     path = job.state.path
     return str(job.output) if path is None else os.path.relpath(job.output.resolve(), path.resolve().parent)
 
 
 def output_path(state: Path, release: StateRelease) -> Path:
-    """Return the path of a release that a state remembers, as seen from here; it may have been moved since."""
+    """Return the path of a release that a state remembers, resolved from the state's; it may have been moved since."""
     return Path(os.path.normpath(state.parent / release.output))
 
 
@@ -162,7 +162,7 @@ class NoteIndex:
                 self._notes.add(_id_key(note.id), _EARLIER + patient + note.content)
 
     def add(self, place: bytes, name: str, content: bytes) -> None:
-        """Enter a note of the run: `place` is the digest of its patient, then its number."""
+        """Add a note of the run: `name` is its id, `place` its patient's digest and its number, `content` a digest."""
         self._notes.add(_id_key(name), _NEW + place + content)
 
     def settle(self) -> Iterator[tuple[bytes, bytes]]:

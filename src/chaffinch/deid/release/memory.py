@@ -95,7 +95,7 @@ class PatientMemory(msgspec.Struct):
         self.real, self.dates = list(real), list(dates)
 
     def book(self) -> NameBook:
-        """Return a name book that begins with these names."""
+        """Return a name book that begins with the patient's remembered names and surrogates."""
         return NameBook(self.names, self.real)
 
     def pack(self) -> bytes:

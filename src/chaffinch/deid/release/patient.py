@@ -103,13 +103,13 @@ class Release:
         return self.counted_order if self.date_order == "auto" else self.date_order
 
     def name(self, original: str, number: int) -> str:
-        """Return a released document's id: the original with `keep_ids`, else a pseudonym, or its number."""
+        """Return a released document's id: the original with `keep_ids`, else a pseudonym; `number` without secret."""
         if self.keep_ids:
             return original
         return f"{number:07d}" if self.secret is None else _pseudonym(self.secret, "document", original)
 
     def patient(self, group: str | None) -> str | None:
-        """Return a patient's released name: the group with `keep_ids`, else a pseudonym; None without either."""
+        """Return a patient's released name: the group with `keep_ids`, else a pseudonym, or None without a secret."""
         if self.keep_ids or group is None:
             return group
         return None if self.secret is None else _pseudonym(self.secret, "patient", group)
@@ -216,7 +216,7 @@ def release(
 
 
 def reader_of(detector: Detector, memories: Memories | None) -> Reader:
-    """Return a function that detects in documents, and counts their sure names if memories are kept."""
+    """Return a function from documents to (detected document, counts of its names); no counts without memories."""
     if memories is None or not isinstance(detector, RememberingDetector):
         return lambda docs: ((doc, {}) for doc in detector(docs))
     found = {patient: memory.found for patient, memory in memories.patients.items()}
@@ -244,7 +244,7 @@ class PatientState:
         return cls(memory.book(), patient_timeline(every), orders, seal)
 
     def teach(self, doc: Document, layer: str, found: NameCounts, config: Release) -> bytes | None:
-        """Return the note memory of a note that is released now, encrypted; None without a seal.
+        """Return what a note that is released now adds to the patient's memory, encrypted; None without a seal.
 
         It has the names that are new since the last note memory; those of a note between that was withheld do no harm.
         """
@@ -256,7 +256,7 @@ class PatientState:
 
 
 def find_dates(doc: Document, layer: str) -> list[DatedText]:
-    """Return the dates in a document, and what its words say of them."""
+    """Return the texts of a document's dates, each with the note's day–month order and whether it is of birth."""
     return find_dated_texts(doc.text, date_spans(doc, layer))
 
 
@@ -291,7 +291,7 @@ def detect_each(docs: Sequence[Document], detector: Detector) -> list[Document |
 
 
 def read_each(docs: Sequence[Document], read: Reader, layer: str) -> list[tuple[Document, NameCounts] | Exception]:
-    """Return as `detect_each`, each document with the counts of its names."""
+    """Return (document with its layer, counts of its names) or an exception for each, as `detect_each` does."""
     try:
         found = list(read(docs))
         _check_tagged(docs, [doc for doc, _ in found], layer)

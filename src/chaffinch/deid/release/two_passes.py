@@ -111,7 +111,7 @@ class PatientRelease:
             kept.close()
 
     def _pack(self, note: NumberedDocument | Withheld) -> tuple[NumberedDocument | Withheld, bytes]:
-        """Return a note and its bytes; `Withheld` if it has a field of which none can be made."""
+        """Return a note and its pickled bytes; `Withheld` in its place if it cannot be pickled."""
         try:
             return note, pickle.dumps(note, pickle.HIGHEST_PROTOCOL)
         except Exception as error:
@@ -126,7 +126,7 @@ class PatientRelease:
         self._reading = _EachAlone(self._detector, self._memories)
 
     def _settle(self) -> PatientState | Exception:
-        """Keep what was found in each note, and return the state they share, or what failed in it."""
+        """Keep what was found in each note; return the state that the notes share, or the error that prevents it."""
         memory = (self._memories or Memories({})).of(next((doc.patient for doc in self._documents()), ""))
         try:
             return self._read(memory)
@@ -137,7 +137,7 @@ class PatientRelease:
             return self._read(memory)
 
     def _read(self, memory: PatientMemory) -> PatientState | Exception:
-        """Settle the reading of all notes, keep what was found in each, and return the patient's state."""
+        """Settle the reading of all notes, keep what was found in each, and return the patient's state or an error."""
         self._tagged.close()
         self._tagged = self._new_records()
         self._reading.settle(memory.found)
