@@ -21,7 +21,7 @@ from chaffinch.deid.policy import Policy
 from chaffinch.deid.release import sealed_file
 from chaffinch.deid.release.memory import RememberedNote
 from chaffinch.deid.release.patient import Release
-from chaffinch.deid.release.state import State
+from chaffinch.deid.release.state import ReleaseState
 from chaffinch.deid.release.verify import verify
 from chaffinch.deid.surrogates.name_book import NameBook
 from chaffinch.deid.vault import Vault
@@ -143,7 +143,7 @@ def test_a_note_that_changed_moved_or_is_there_twice_is_withheld_with_the_reason
 
 
 def found(state: Path, patient: str) -> list[RememberedNote]:
-    memory = State.open(state, KEY).find(patient)
+    memory = ReleaseState.open(state, KEY).find(patient)
     return [] if memory is None else memory.notes
 
 
@@ -200,7 +200,7 @@ def test_a_record_cannot_be_left_out_or_moved(tmp_path: Path) -> None:
     for wrong in ([header, head, two, one, end], [header, head, one, end], [header, one, two, end], [header, end]):
         state.write_bytes(b"".join(wrong))
         with pytest.raises(DataError):
-            State.open(state, KEY)
+            ReleaseState.open(state, KEY)
 
 
 def test_the_state_is_private_and_holds_no_text_of_notes(tmp_path: Path) -> None:
@@ -213,11 +213,11 @@ def test_the_state_is_private_and_holds_no_text_of_notes(tmp_path: Path) -> None
         assert not (folder / "state.part").exists()
         content = (folder / "state").read_bytes()
         assert CANARY.encode() not in content
-        memory = State.open(folder / "state", KEY).find("p1")
+        memory = ReleaseState.open(folder / "state", KEY).find("p1")
         assert memory is not None
         assert "haematochezia" not in str(msgspec.to_builtins(memory)).casefold()
         assert CANARY.casefold() in str(msgspec.to_builtins(memory)).casefold()
-        assert CANARY not in repr(memory) + repr(memory.notes) + repr(State.open(folder / "state", KEY))
+        assert CANARY not in repr(memory) + repr(memory.notes) + repr(ReleaseState.open(folder / "state", KEY))
     sizes = [(tmp_path / times / "state").stat().st_size for times in ("1", "50")]
     assert sizes[1] - sizes[0] < 20, "it grows with names and notes, not with text"
 
@@ -267,7 +267,7 @@ def test_workers_change_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             run_release(planned, workers=workers)
     for number in range(2):
         assert content(tmp_path / "1", number) == content(tmp_path / "2", number)
-    one, two = (list(State.open(tmp_path / name / "state", KEY)) for name in ("1", "2"))
+    one, two = (list(ReleaseState.open(tmp_path / name / "state", KEY)) for name in ("1", "2"))
     assert one == two
 
 
@@ -289,7 +289,7 @@ def content(folder: Path, number: int) -> dict[str, bytes]:
 def test_which_files_hold_a_patient_can_be_asked(tmp_path: Path) -> None:
     state, _, february = two_months(tmp_path)
     release(february, tmp_path / "two", state)
-    opened = State.open(state, KEY)
+    opened = ReleaseState.open(state, KEY)
     assert [(one.output, one.notes) for one in opened.head.releases] == [("one", 2), ("two", 2)]
     assert [(note.id, note.release, note.released) for note in found(state, "p1")] == [
         ("p1-a", 0, "p1-a"), ("p1-b", 1, "p1-b"),

@@ -14,7 +14,7 @@ import pytest
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release import sealed_file
 from chaffinch.deid.release.patient import Release
-from chaffinch.deid.release.state import State
+from chaffinch.deid.release.state import ReleaseState
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.deid import plan
 from chaffinch.jobs.job import NotesInput, Patients, ReleaseJob, SealedTargets, StateTarget
@@ -85,7 +85,7 @@ def test_a_run_killed_at_any_step_leaves_a_whole_state_and_can_be_finished(
     run_release(job(january, base / "one"))
     shutil.copytree(base, whole)
     run_release(job(february, whole / "out"))
-    before, after = (list(State.open(folder / "state", KEY)) for folder in (base, whole))
+    before, after = (list(ReleaseState.open(folder / "state", KEY)) for folder in (base, whole))
     assert (sum(len(one.notes) for one in before), sum(len(one.notes) for one in after)) == (3, 6)
     steps, seen = 0, set()
     for number in range(0, 200, sized(4, 1)):
@@ -96,7 +96,7 @@ def test_a_run_killed_at_any_step_leaves_a_whole_state_and_can_be_finished(
             break
         assert code == -signal.SIGKILL
         steps += 1
-        now = list(State.open(folder / "state", KEY))
+        now = list(ReleaseState.open(folder / "state", KEY))
         assert now in (before, after), "whole, the old one or the new one"
         complete = (folder / "out").exists() and not (folder / "out.part" / "ledger").exists()
         seen.add((now == after, (folder / "out").exists()))
@@ -113,7 +113,7 @@ def test_a_run_killed_at_any_step_leaves_a_whole_state_and_can_be_finished(
             run_release(job(february, folder / "out"), resume=True)
         assert names(folder) == names(whole), number
         assert content(folder) == content(whole), number
-        assert list(State.open(folder / "state", KEY)) == after
+        assert list(ReleaseState.open(folder / "state", KEY)) == after
     assert steps > sized(5, 30)
     assert seen >= {(False, False)} if sized(1, 2) == 1 else seen == {(False, False), (False, True), (True, True)}
 

@@ -92,7 +92,7 @@ def bench_command(
 
 
 def _bar_row(bar: dict[str, Any]) -> dict[str, Any]:
-    """Return a bar as a row of the table: value, interval, floor, goal, and which of the two is reached."""
+    """Return the table row of a bar that a figure must reach: value, interval, floor, goal, and what it reached."""
     sign = 1 if bar["better"] == "higher" else -1
     reached = [
         level for level in ("floor", "goal") if bar[level] is not None and sign * (bar["value"] - bar[level]) >= 0

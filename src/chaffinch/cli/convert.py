@@ -86,7 +86,7 @@ class _Tally:
             yield doc
 
     def result(self, source: str, form: str, lost: dict[str, int]) -> ConvertResult:
-        """Return the counts as the command's result, with the formats of input and output, and what was lost."""
+        """Return the counts as the command's result, with formats of input (`source`), output (`form`), and losses."""
         return ConvertResult(
             from_=source,
             to=form,

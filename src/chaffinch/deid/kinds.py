@@ -53,7 +53,7 @@ class Handling:
 
 
 def _code(learnt_as: str | None = None, *columns: str) -> Handling:
-    """Return the handling of a code: same-shape surrogates, the class that taggers learn for it, its column names."""
+    """Return how a code is handled: same-shape surrogates, the class taggers learn, its columns in admission files."""
     return Handling(ids.identifier, columns=columns, learnt_as=learnt_as)
 
 

@@ -111,7 +111,7 @@ class Policy:
 
     @classmethod
     def read(cls, source: str | Path) -> Policy:
-        """Read the packaged policy of that name, else a TOML file; ConfigError if neither, or if it is not valid.
+        """Read the packaged policy called `source`, else the TOML file there; ConfigError if neither, or if not valid.
 
         >>> Policy.read("safe-harbor").rule("DOCTOR").operator
         'tag'
@@ -203,7 +203,7 @@ class Policy:
 
     @property
     def date_orders(self) -> frozenset[str]:
-        """Return the orders of numeric dates in the options of its operators; empty if it shifts no dates."""
+        """Return the day–month orders in the options of the policy's operators; empty if it shifts no dates."""
         orders = (getattr(action(rule), "order", None) for rule in (self.default, *self.rules.values()))
         return frozenset(str(order) for order in orders if order is not None)
 

@@ -29,7 +29,7 @@ class AnnotationStep(Protocol):
     """What is done with documents: a small value that can be pickled, from which a process builds its function."""
 
     def build(self) -> Annotate:
-        """Load the model, and return the function from documents to documents, each independent of the others."""
+        """Load the model, and return a function that annotates documents, each without regard to the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ExtractRelations:
     precision: float | None = None
 
     def build(self) -> Annotate:
-        """Load the extractor at its precision, and return its function from documents to documents with relations."""
+        """Load the extractor, at `precision` if given, and return its function that adds relations to documents."""
         from chaffinch.relations.storage import load
 
         extractor = load(self.model)
@@ -48,7 +48,7 @@ class ExtractRelations:
 
 
 def annotate_documents(documents: Iterable[Document], step: AnnotationStep, workers: int) -> Iterator[Document]:
-    """Yield the documents with what the step adds, in order, by `workers` processes; ChaffinchError if one dies."""
+    """Yield the documents with what the step adds, in order; ChaffinchError if one of `workers` processes dies."""
     parts = batches(documents, _BATCH_TOKENS)
     if workers == 1:
         annotate = step.build()
@@ -80,5 +80,5 @@ def _load(step: AnnotationStep) -> None:
 
 
 def _annotate(docs: Sequence[Document]) -> list[Document]:
-    """Return a batch of documents with what the model of this process adds."""
+    """Return a batch of documents with what the step loaded in this process adds."""
     return list(_loaded[0](docs))

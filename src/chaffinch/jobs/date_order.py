@@ -19,7 +19,7 @@ SAMPLE_NOTES, SAMPLE_CHARACTERS = 1000, 5_000_000  # the first notes, up to eith
 
 
 def settle_date_order(release: Release, units: Iterable[Unit], option: str, known: Order | None = None) -> Release:
-    """Return the release, with the day–month order of its dates counted for "auto"; ConfigError if `option` is unfit.
+    """Return the release; if its date order is "auto", with `known` or one counted in `units`; ConfigError if unfit.
 
     An order that is `known` of earlier releases is taken, and nothing is counted.
 
@@ -42,7 +42,7 @@ def settle_date_order(release: Release, units: Iterable[Unit], option: str, know
 
 
 def count_order(texts: Iterable[str]) -> Order | None:
-    """Return the day–month order of nearly all unambiguous numeric dates in the first texts; None if they disagree."""
+    """Return the day–month order of nearly all unambiguous numeric dates in the first texts; None if mixed or none."""
     votes: Counter[Order] = Counter()
     characters = 0
     for text in islice(texts, SAMPLE_NOTES):

@@ -21,7 +21,7 @@ from chaffinch.deid.detect.protocol import RememberingDetector
 from chaffinch.deid.kinds import KINDS, fold_label
 from chaffinch.deid.release.kept_fields import KeptField
 from chaffinch.deid.release.memory import patient_key
-from chaffinch.deid.release.state import State
+from chaffinch.deid.release.state import ReleaseState
 from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.jobs.job import OptionNames, ReleaseJob
@@ -44,7 +44,7 @@ class _Effect(Protocol):
 
 
 def check_effects(job: ReleaseJob, *, warnings: Iterable[str] = (), strict: bool = False) -> ReleaseJob:
-    """Read the notes, and return the job with warnings added; raise ConfigError if a protecting setting has no effect.
+    """Return the job with warnings from its notes; ConfigError if a protection has no effect, or on any if `strict`.
 
     All notes are read once if a setting needs it; nothing is written. With `strict`, a warning is an error.
     """
@@ -82,7 +82,7 @@ def _effects(job: ReleaseJob) -> Iterator[_Effect]:
 
 
 def _survey(job: ReleaseJob, effects: Sequence[_Effect]) -> int:
-    """Read all notes of a job, let each counter see every readable one, and return the number of readable notes."""
+    """Let each effect checker see every readable note of the job, and return the number of readable notes."""
     notes = 0
     read = _read_quietly if any(isinstance(effect, _TypesEffect) for effect in effects) else _read_uncut
     for doc in filter(None, map(read, job.source)):
@@ -93,13 +93,13 @@ def _survey(job: ReleaseJob, effects: Sequence[_Effect]) -> int:
 
 
 def _read_uncut(unit: Unit) -> Document | None:
-    """Parse a unit without tokens, which is faster; None if it cannot be read, as it is withheld later."""
+    """Parse a unit without tokens, which is faster; None if it cannot be read; ConfigError is raised."""
     with uncut_documents():
         return _read_quietly(unit)
 
 
 def _read_quietly(unit: Unit) -> Document | None:
-    """Parse a unit; None if it cannot be read, as it is withheld later; ConfigError is raised."""
+    """Parse a unit; None if it cannot be read, as it is withheld later; only ConfigError is raised."""
     try:
         return unit.read()
     except ConfigError:
@@ -146,13 +146,13 @@ class _GroupingEffect:
     used: set[str] = field(default_factory=set, repr=False)
 
     def see(self, doc: Document) -> None:
-        """Count the note if it is assigned to a patient, and note which id of the table is used."""
+        """Count the note if the grouping assigns it a patient; remember its id if that is in the table."""
         self.assigned += self.grouping.find(doc.id) is not None
         if self.grouping.table is not None and doc.id in self.grouping.table:
             self.used.add(doc.id)
 
     def check(self, notes: int) -> Iterator[str]:
-        """Yield warnings about notes without a patient and unused ids; raise ConfigError if no note has a patient."""
+        """Warn of notes that the grouping gives no patient, and of unused ids; ConfigError if it gives no note one."""
         table = self.grouping.table
         if not self.assigned:
             raise ConfigError(self.grouping.explain_no_effect(notes))
@@ -165,18 +165,18 @@ class _GroupingEffect:
 class _StateEffect:
     """Patients of the notes that a state knows, and whether the detector searches for the names in it."""
 
-    def __init__(self, state: State | None, names: OptionNames, remembers: bool) -> None:
+    def __init__(self, state: ReleaseState | None, names: OptionNames, remembers: bool) -> None:
         """Collect the keys of all patients of the state."""
         self._state, self._names, self._remembers = state, names, remembers
         self._patients = {patient_key(memory.patient) for memory in state or ()}
         self._met = False
 
     def see(self, doc: Document) -> None:
-        """Note whether the state knows the note's patient."""
+        """Remember whether the state knows the patient of this note or of an earlier one."""
         self._met = self._met or patient_key(doc.patient) in self._patients
 
     def check(self, notes: int) -> Iterator[str]:
-        """Warn of a new state, of one without a patient of the notes, and of a detector that cannot use its names."""
+        """Warn if the state is new, if it knows no patient of the notes, or if the detector cannot use its names."""
         if self._state is None:
             yield "state: the file is new; no earlier release is remembered"
         elif self._patients and not self._met:
@@ -223,14 +223,14 @@ class _KnownEffect:
     hit: bool = False
 
     def see(self, doc: Document) -> None:
-        """Count the note if its patient is listed; note whether a known identifier is in the text."""
+        """Count the note if its patient is listed; remember whether any note has a known identifier in its text."""
         if doc.patient in self.known.patients:
             self.seen.add(doc.patient)
             self.listed += 1
         self.hit = self.hit or bool(self.known(doc))
 
     def check(self, notes: int) -> Iterator[str]:
-        """Warn of patients, notes and values that do not match; raise ConfigError if no listed patient has a note."""
+        """Warn of patients without notes, notes not listed, values not found; ConfigError if no patient has a note."""
         option, patients = self.names.of("known"), self.known.patients.keys() - {""}
         if patients and not self.seen and not self.known.patients.get(""):
             raise ConfigError(
@@ -312,7 +312,7 @@ class _KeepEffect:
     names: set[str] = field(default_factory=set, repr=False)
 
     def see(self, doc: Document) -> None:
-        """Collect the names of the note's fields; let the kept field judge its value; ConfigError for an identifier."""
+        """Collect the names of the note's fields; ConfigError if the kept field's value is a hidden identifier."""
         self.names |= doc.meta.keys()
         self.kept.see(doc)
 

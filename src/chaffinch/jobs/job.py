@@ -16,7 +16,7 @@ from chaffinch.deid.detect.protocol import Detector
 from chaffinch.deid.keys import Secret, check_keys_differ
 from chaffinch.deid.release.account import private_folder
 from chaffinch.deid.release.patient import Release, settings_digest
-from chaffinch.deid.release.state import State, part_of
+from chaffinch.deid.release.state import ReleaseState, part_of
 from chaffinch.deid.release.units import UnitSource
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.run import key_of
@@ -45,7 +45,7 @@ class NotesInput:
 
     @property
     def single(self) -> bool:
-        """Tell whether the notes are one file, or bytes, that is no archive."""
+        """Tell whether the notes come as bytes, or as one file that is no archive."""
         return self.content is not None or (self.path.is_file() and not self.path.name.endswith(_ARCHIVES))
 
 
@@ -171,7 +171,7 @@ class ReleaseJob:
     input_digest: str = field(default="", repr=False)
     vault: VaultTarget = NO_VAULT
     state: StateTarget = NO_STATE
-    earlier: State | None = None  # what the state remembers; None if it is new
+    earlier: ReleaseState | None = None  # what the state remembers; None if it is new
     each_note_a_patient: bool = False
     option_names: OptionNames = CALL
     grouping: Grouping = NO_GROUPING
@@ -223,7 +223,7 @@ class ReleaseJob:
 
     @cached_property
     def digest(self) -> str:
-        """Return a digest of settings, versions, detector, input options and vault; the same digest can be resumed.
+        """Return a digest of settings, versions, detector, input, vault, state; only with the same one can a run go on.
 
         Notes are in the keys of their items instead, and the version of the state is in the notes of the ledger. Only
         the ledger stores the digest: it would help to guess phrases.
@@ -238,7 +238,7 @@ class ReleaseJob:
         )
 
     def _describe_file(self, path: Path | None, key: Secret | None) -> tuple[str, str]:
-        """Return a file's path from the folder of the output, and the fingerprint of its key; "" for None."""
+        """Return a file's path relative to the output's folder, and the fingerprint of its key; "" in place of None."""
         name = "" if path is None else os.path.relpath(path, self.output.parent)
         return name, "" if key is None else key.fingerprint()
 

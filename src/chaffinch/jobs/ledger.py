@@ -65,7 +65,7 @@ class Ledger:
         return f"Ledger({len(self)} results)"
 
     def get(self, number: int, key: str | None = None) -> bytes | None:
-        """Return the result of an item, if it has that key; None if there is none or it was changed on the disk."""
+        """Return the result of an item, stored under `key` if given; None if there is none or it changed on disk."""
         if not self._number:
             return None
         record = self._record(number)
@@ -136,7 +136,7 @@ class Ledger:
         self._waiting[number] = record
 
     def _count_records(self) -> int:
-        """Return how many items have a record; its checksum is looked at when it is used."""
+        """Return how many items have a record; their checksums are not compared yet."""
         count = place = 0
         while content := os.pread(self._index.fileno(), _SCAN * _RECORD.size, place):
             whole = len(content) - len(content) % _RECORD.size
@@ -284,7 +284,7 @@ def _flush(stream: BinaryIO) -> None:
 
 
 def _checksum(number: int, key: bytes, at: int, content: bytes) -> bytes:
-    """Return the 16-byte checksum of a record (number, key, place) and its result."""
+    """Return the 16-byte checksum of an item's result with its number, key, size and offset `at`."""
     whole = hashlib.blake2b(_RECORD.pack(key, at, len(content), number.to_bytes(16, "big")), digest_size=16)
     whole.update(content)
     return whole.digest()

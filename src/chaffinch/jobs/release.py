@@ -50,7 +50,7 @@ Outcome = Released | Withheld | Excluded
 
 
 def dry_run(job: ReleaseJob, *, workers: int = 1, tick: Tick = lambda _: None) -> dict[str, Any]:
-    """Return the manifest of a release without making it: nothing is written."""
+    """Process a job without writing any output; return the manifest of the release, but for files and losses."""
     account, seen = Account(job.settings), set[str]()
     with ExitStack() as stack:
         for _, result in results_in_memory(job, stack, workers=workers, tick=tick):
@@ -146,7 +146,7 @@ def _run_with_ledger(
 
 
 def _begin_or_leave(job: ReleaseJob, ledger: Ledger, *, overwrite: bool) -> None:
-    """Claim the state; raise an error if that or an output path is taken, and delete the ledger that was just made."""
+    """Check the output paths and claim the state; if one is taken, delete the ledger just made and raise an error."""
     try:
         _check_targets(job, overwrite=overwrite)  # again: another run may have finished since
         claim_state(job, ledger)
@@ -198,7 +198,7 @@ def _check_targets(job: ReleaseJob, *, overwrite: bool) -> None:
 
 
 def _check_free(job: ReleaseJob, path: Path, *, overwrite: bool) -> None:
-    """Raise DataError if something is at the path of an output, unless `overwrite`; a folder must be of a release."""
+    """Raise DataError if an output's path is taken; with `overwrite`, only if it is a folder that no release wrote."""
     if not path.exists() or _is_empty_folder(path):
         return
     option = job.option_names.of("overwrite")
@@ -267,7 +267,7 @@ def _unpack_result(content: bytes, number: int, origin: Origin, job: ReleaseJob)
 def _process_job(
     job: ReleaseJob, gathered: Gathered, ledger: Ledger, stack: ExitStack, *, workers: int, tick: Tick
 ) -> _Processed:
-    """Process the batches that the ledger lacks results of, into it; return ledger, units and withheld results."""
+    """Process the batches whose results the ledger lacks, store them there; return ledger, units, withheld results."""
     salt = ledger.notes.get("salt", "")
     given, key, state_key = bytes.fromhex(salt), job.vault.key, job.state.key
     seal = None if key is None else Seal.new(key, given)
@@ -275,7 +275,7 @@ def _process_job(
     withheld = stack.enter_context(SealedRecords(job.output.parent))
 
     def set_aside(number: int, result: Withheld | Excluded) -> None:
-        """Keep the result of a document that is not released under its number."""
+        """Keep, under its number, the result of a document that is not released."""
         withheld.add(number.to_bytes(8, "big"), _pack_result(result))
 
     for number, outcome in gathered.outcomes():

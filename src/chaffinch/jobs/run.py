@@ -72,7 +72,7 @@ class KeyHash:
         self._hash = hashlib.blake2b(digest_size=20)
 
     def add(self, part: str | bytes) -> None:
-        """Add the next part."""
+        """Add the next part to the hash, with its length."""
         content = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
         self._hash.update(len(content).to_bytes(8, "big") + content)
 
@@ -89,7 +89,7 @@ def process_batches(
     set_aside: Callable[[int, R], None],
     done: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """Process the batches that the ledger lacks, store results of bytes in it, give others to `set_aside`.
+    """Process the batches that lack results in the ledger; store results that are bytes, give others to `set_aside`.
 
     `each` gets the batches that lack a result and yields each with its results, in any order, whole or in parts:
     results within a batch may depend on one another. A second run reads what is stored; a result that is not is

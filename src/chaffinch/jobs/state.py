@@ -1,7 +1,7 @@
 """The memory of earlier releases in a job: which notes are new, what is known of their patients, and the next state.
 
     STATE  →  settle_notes: new | released before | changed  →  batches, each patient with its memory
-           →  StateUpdate: lessons of released notes  →  STATE.part  →  STATE, moved after the output
+           →  StateUpdate: note memories of released notes  →  STATE.part  →  STATE, moved after the output
 
 `STATE.part` exists from the first step of a run to its last. It belongs to the run whose salt is in its header, and
 while it is there no other run may use the state. A run that is killed leaves the old state whole; resumed, it puts the
@@ -20,10 +20,10 @@ from pathlib import Path
 
 import msgspec
 
-from chaffinch.deid.release.memory import PATIENT_KEY, Lesson, PatientMemory, RememberedNote, patient_key
+from chaffinch.deid.release.memory import PATIENT_KEY, NoteMemory, PatientMemory, RememberedNote, patient_key
 from chaffinch.deid.release.patient import Release, Released
 from chaffinch.deid.release.sealed_file import Seal, read_salt
-from chaffinch.deid.release.state import STATE, State, StateHead, StateRelease, TaughtNote, write_state
+from chaffinch.deid.release.state import STATE, NewNote, ReleaseState, StateHead, StateRelease, write_state
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.jobs.batching.sealed import SealedRecords
 from chaffinch.jobs.job import ReleaseJob, StateTarget
@@ -39,14 +39,14 @@ _EARLIER, _NEW = b"\0", b"\1"
 _EXCLUDED, _WITHHELD = b"x", b"w"
 
 
-def open_state(target: StateTarget) -> State | None:
+def open_state(target: StateTarget) -> ReleaseState | None:
     """Open the state of a job; None if the job has none, or if its file does not exist yet."""
     if target.path is None or target.key is None or not target.path.exists():
         return None
-    return State.open(target.path, target.key)
+    return ReleaseState.open(target.path, target.key)
 
 
-def check_state(state: State | None, target: StateTarget, release: Release, option: str) -> None:
+def check_state(state: ReleaseState | None, target: StateTarget, release: Release, option: str) -> None:
     """Raise ConfigError if the state of a job is of releases with another policy, secret or order of dates."""
     if state is not None and target.path is not None:
         state.head.check(release, target.path, option)
@@ -69,7 +69,7 @@ def check_state_paths(job: ReleaseJob) -> None:
 
 
 def check_state_output(job: ReleaseJob) -> None:
-    """Raise ConfigError if the state remembers notes in this output: they are not released again."""
+    """Raise ConfigError if the state remembers a release to this output: its notes would not be released again."""
     path, option = job.state.path, job.option_names.of("state")
     if job.earlier is not None and any(one.output == _output_name(job) for one in job.earlier.head.releases):
         raise ConfigError(
@@ -78,7 +78,7 @@ def check_state_output(job: ReleaseJob) -> None:
 
 
 def claim_state(job: ReleaseJob, ledger: Ledger) -> None:
-    """Make the unfinished state of this run; do nothing if it is there, or if the run put it in place already.
+    """Make the unfinished state of this run, unless it is there or in place already; ConfigError if another run has it.
 
     Raise ConfigError if the state changed since this run began, or if another run uses it or left it unfinished.
     """
@@ -140,13 +140,13 @@ def publish_state(job: ReleaseJob) -> None:
 
 
 def _output_name(job: ReleaseJob) -> str:
-    """Return the path of the output from the folder of the state."""
+    """Return the path of the output relative to the folder of the state."""
     path = job.state.path
     return str(job.output) if path is None else os.path.relpath(job.output.resolve(), path.resolve().parent)
 
 
 def output_path(state: Path, release: StateRelease) -> Path:
-    """Return the path of a release that a state remembers, as seen from here; it may have been moved since."""
+    """Return the path of a release that a state remembers, resolved from the state's; it may have been moved since."""
     return Path(os.path.normpath(state.parent / release.output))
 
 
@@ -162,7 +162,7 @@ class NoteIndex:
                 self._notes.add(_id_key(note.id), _EARLIER + patient + note.content)
 
     def add(self, place: bytes, name: str, content: bytes) -> None:
-        """Enter a note of the run: `place` is the digest of its patient, then its number."""
+        """Add a note of the run: `name` is its id, `place` its patient's digest and its number, `content` a digest."""
         self._notes.add(_id_key(name), _NEW + place + content)
 
     def settle(self) -> Iterator[tuple[bytes, bytes]]:
@@ -208,12 +208,12 @@ def is_excluded(verdict: bytes) -> tuple[bool, str]:
 
 
 class StateUpdate:
-    """The next state of a job: what its released notes taught, added to the earlier state."""
+    """The next state of a job: what its released notes add to the earlier state."""
 
     def __init__(self, job: ReleaseJob, seal: Seal) -> None:
-        """Begin with nothing learnt; `seal` is that of the lessons and of the next state."""
+        """Begin with nothing learnt; `seal` is that of the note memories and of the next state."""
         self._job, self._seal = job, seal
-        self._taught = SealedRecords(job.output.parent)
+        self._new_notes = SealedRecords(job.output.parent)
         self._release = 0 if job.earlier is None else len(job.earlier.head.releases)
 
     def __enter__(self) -> StateUpdate:
@@ -222,16 +222,16 @@ class StateUpdate:
 
     def __exit__(self, *_: object) -> None:
         """Drop all that was learnt."""
-        self._taught.close()
+        self._new_notes.close()
 
     def add(self, patient: str, result: Released) -> None:
-        """Add a released note of a patient, in the order of the input; DataError if its lesson changed on the disk."""
-        if result.lesson is None:
+        """Add a released note of a patient, in the order of the input; DataError if its memory changed on the disk."""
+        if result.note_memory is None:
             raise DataError("a result lacks what the state needs; remove the folder and run again", path=self._job.work)
-        lesson = Lesson.open(result.lesson, self._seal)
-        note = RememberedNote(result.original, lesson.content, result.id, self._release)
-        key = patient_key(patient) + len(self._taught).to_bytes(8, "big")
-        self._taught.add(key, msgspec.msgpack.encode(TaughtNote(patient, note, lesson)))
+        note_memory = NoteMemory.open(result.note_memory, self._seal)
+        note = RememberedNote(result.original, note_memory.content, result.id, self._release)
+        key = patient_key(patient) + len(self._new_notes).to_bytes(8, "big")
+        self._new_notes.add(key, msgspec.msgpack.encode(NewNote(patient, note, note_memory)))
 
     def write(self, part: Path) -> None:
         """Write the next state to a path, complete and flushed to the disk."""
@@ -239,6 +239,6 @@ class StateUpdate:
         head = StateHead.of(job.release)
         before = [] if earlier is None else earlier.head.releases
         order = head.date_order if earlier is None else head.date_order or earlier.head.date_order
-        release = StateRelease(_output_name(job), len(self._taught))
+        release = StateRelease(_output_name(job), len(self._new_notes))
         head = msgspec.structs.replace(head, date_order=order, releases=[*before, release])
-        write_state(part, self._seal, head, earlier or (), self._taught)
+        write_state(part, self._seal, head, earlier or (), self._new_notes)

@@ -65,7 +65,7 @@ class DetectorSpec:
     digest: str = field(default="", repr=False)
 
     def build(self) -> HybridDetector:
-        """Load the detector; ConfigError if the file to deny is empty, or if model or lists changed since `pin`."""
+        """Load the detector; ConfigError if the deny list is empty, or if model or lists changed since `pin`."""
         allow, deny = ([] if path is None else read_phrases(path) for path in (self.allow, self.deny))
         if self.deny is not None and not deny:
             raise ConfigError(f"--deny {self.deny} has no phrase; write one per line, or leave it out")
@@ -157,7 +157,7 @@ class BatchWork:
 
     @classmethod
     def of(cls, release: Release, detector: Detector, keys: Keys, salt: str) -> BatchWork:
-        """Return the work with the seals of those keys that are there, under a salt in hex; none if it is empty."""
+        """Return the work with seals for the keys of vault and state, by `salt` (hex); without seals if it is ""."""
         given = bytes.fromhex(salt)
         vault = Seal.new(keys.vault, given) if given and keys.vault is not None else None
         state = Seal.new(keys.state, given, STATE) if given and keys.state is not None else None

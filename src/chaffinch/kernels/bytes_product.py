@@ -61,7 +61,7 @@ class ByteMatrix:
 
 
 def pack(matrix: SignedBytes, scales: Floats32, bias: Floats32, *, panels: bool | None = None) -> ByteMatrix:
-    """Return bytes (K, M), scales and bias (M,) laid out for products, `panels` or what suits this processor best."""
+    """Lay out a byte matrix (K, M), scales and bias for products, in `panels` or not; by default as suits this CPU."""
     K, M = matrix.shape
     weights = (matrix.sum(axis=0, dtype=np.int64) * scales.astype(np.float64)).astype(np.float32)
     if not (has_byte_products() if panels is None else panels):

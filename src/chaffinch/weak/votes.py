@@ -117,7 +117,7 @@ class _Line:
 
 
 def _names_with(docs: Sequence[Document], kind: str) -> tuple[str, ...]:
-    """Return the names of layers with the prefix `kind`, without it, in order of occurrence."""
+    """Return the names of layers, soft ones too, that begin with `kind`, without it, each once, as they occur."""
     found = dict.fromkeys(chain.from_iterable((*doc.layers, *doc.soft) for doc in docs))
     return tuple(name.removeprefix(kind) for name in found if name.startswith(kind))
 

@@ -83,7 +83,9 @@ def test_its_file_reads_in_numpy_what_torch_reads(new: Model, tmp_path: Path, mo
     for doc in (*SITE, *notes(3)):
         seen = Inputs.of(doc, twin.vocabulary)
         tokens = np.flatnonzero((seen.firsts >= 0) & (seen.firsts < 250))
-        lesson = learning.Lesson(seen.columns[:, :250], seen.firsts[tokens] + 1, np.zeros(len(tokens), np.int64))
+        lesson = learning.TrainingWindow(
+            seen.columns[:, :250], seen.firsts[tokens] + 1, np.zeros(len(tokens), np.int64)
+        )
         with torch.inference_mode():
             expected = learning.scores(network, [lesson], twin.vocabulary).numpy()
         window = forward.Window(around(seen.columns[:, :250], twin), lesson.firsts)

@@ -91,7 +91,7 @@ def test_the_forward_pass_is_that_of_torch(config: Reader, monkeypatch: pytest.M
         seen = Inputs.of(doc, vocabulary)
         tokens = np.flatnonzero((seen.firsts >= 0) & (seen.firsts < config.length))
         some = seen.columns[:, : config.length]
-        lesson = learning.Lesson(some, seen.firsts[tokens] + 1, np.zeros(len(tokens), np.int64))
+        lesson = learning.TrainingWindow(some, seen.firsts[tokens] + 1, np.zeros(len(tokens), np.int64))
         with torch.inference_mode():
             expected = learning.scores(network, [lesson], vocabulary).numpy()
         window = forward.Window(

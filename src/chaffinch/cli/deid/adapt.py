@@ -152,7 +152,7 @@ def _read_project(folder: Path, key_file: Path | None) -> list[Document]:
 
 
 def _read(path: Path, options: AdaptOptions, *, must_group: bool) -> list[Document]:
-    """Read all documents of a path; `must_group`: --group-by and columns must fit; DataError if it has none."""
+    """Read all documents of a path, DataError if none; with `must_group` use columns, and --group-by must fit."""
     # Reviewed notes have spans, in a format of their own.
     columns = frame.columns_of(options) if must_group else ColumnChoice()
     how = ReadOptions(split=frame.split_of(options.lines), max_chars=options.max_chars, columns=columns)

@@ -318,14 +318,14 @@ def facts_of(result: Result, *without: str) -> dict[str, Any]:
 
 
 def labels_table(labels: Mapping[str, int]) -> Iterator[Table | str]:
-    """Yield a table of span counts by label; nothing if there are none."""
+    """Yield an empty line and a table of span counts by label; nothing if there are no labels."""
     if labels:
         yield ""
         yield table_of([{"label": label, "spans": number} for label, number in sorted(labels.items())])
 
 
 def losses_table(lost: Mapping[str, int]) -> Iterator[Table | str]:
-    """Yield a table of what the output format could not hold, with counts; nothing if nothing was lost."""
+    """Yield an empty line and a table of what the output format could not hold; nothing if nothing was lost."""
     if lost:
         yield ""
         yield table_of([{"not kept": what, "times": number} for what, number in sorted(lost.items())])

@@ -107,7 +107,7 @@ def shorten_fact(value: object) -> object:
 
 
 def _show_method(method: Method, *, as_json: bool) -> None:
-    """Print a method's settings and those of every training run: name, allowed values, default, and their docs."""
+    """Print a method's settings and those of every training run: as tables with their docs, or as JSON without."""
     from chaffinch.cli.train.settings import RunSettings, setting_rows
 
     parts = {method.name: method.config, "every method": RunSettings}

@@ -207,7 +207,7 @@ class _Dev:
 def _split_dev(
     reader: _Reader, dev: _Dev, source: Path, form: str | None, seed: int
 ) -> tuple[list[Document], list[Document]]:
-    """Return (training, dev) documents: dev of its path, or a random share of patients; DataError for one patient."""
+    """Return (training, dev) documents: dev of its path, by a share of patients, or none; DataError for one patient."""
     documents = list(reader.read(source, form, "documents"))
     if dev.path is not None:
         return documents, list(reader.for_others().read(dev.path, dev.form, "dev documents"))

@@ -32,7 +32,7 @@ def split_of_training(tagger: Tagger) -> Splitter | None:
 
 
 def choose_split(lines: bool | None, method: str, start: Tagger | None) -> Splitter:
-    """Return "lines" or "prose": as asked, else the start model's or method's; ConfigError if unlike the former."""
+    """Return "lines" or "prose": as asked (ConfigError if unlike the start model), else as that model or the method."""
     earlier = None if start is None else split_of_training(start)
     if lines is None:
         return earlier or METHODS[method].split

@@ -83,7 +83,7 @@ def apply_command(
 
 
 def _note_errors(report: ApplyReport, *, quiet: bool) -> None:
-    """Print on stderr the errors of sources, and hints on those that found nothing."""
+    """Print on stderr the errors of sources, and hints on their settings or on why they found nothing."""
     for tally in report.sources:
         if tally.errors:
             errors = ", ".join(f"{kind} ({number})" for kind, number in tally.errors.items())

@@ -41,7 +41,7 @@ _MAX_AGE = 130  # years; a greater number is no age, and the text is not read
 
 
 def cap_ages(text: str, over: int) -> str | None:
-    """Return the text with each age over `over` replaced by its group ("90+" for 89); None if no age can be read.
+    """Return the text with each age above `over` replaced by a group ("90+" if over=89); None if none can be read.
 
     Months, weeks, days and hours are converted to years first. Number words are read in English only; a text with
     number words of another language gives None, and so does a year, a date, or an age over 130.

@@ -42,7 +42,7 @@ class CalendarWords:
         self.pattern = alternation(names_by_word)
 
     def find(self, word: str, *, language: str | None, short: bool = False) -> Name | None:
-        """Return language, number, length of a calendar word; of several, one in `language`, then `short`; or None."""
+        """Return the language, number and length of a word, preferably in `language`, then `short`; None if unknown."""
         found = self._names_by_word.get(unicodedata.normalize("NFC", word).casefold(), [])
         return max(found, key=lambda name: (name.language == language, name.short == short), default=None)
 

@@ -128,7 +128,7 @@ def _read_month_form(match: re.Match[str], conventions: Conventions, *, glued: b
 
 
 def day_fields(match: re.Match[str], *, default: bool, day: str = "d", th: str = "th") -> list[Field]:
-    """Return the stretches of a matched day that a shift rewrites: digits (`default`: padded), ordinal suffix."""
+    """Return the parts of a matched day that a shift rewrites: digits (padded by `default` if unclear), ordinal."""
     (pad,) = digit_widths(match[day], default=default)
     fields = [number_field(match, day, "day", pad)]
     if match[th] and match[th][-1].isalpha() and match[th][-1] not in "ºª":

@@ -29,7 +29,7 @@ Width: TypeAlias = tuple[int, bool]  # the least number of digits (0: any), and 
 
 
 def digit_widths(*numbers: str, default: bool) -> list[Width]:
-    """Return (least digits, whether the text shows it) of each number: by leading zeros of any, else by the default."""
+    """Return (2 if padded, else 0; whether shown) per number: by leading 0 or lone digit, another's, or `default`."""
     paddings = [number[0] == "0" if number[0] == "0" or len(number) == 1 else None for number in numbers]
     hint = next((padded for padded in paddings if padded is not None), None)
     resolved = [hint if padded is None else padded for padded in paddings]
@@ -79,7 +79,7 @@ def read_numbers(text: str, start: int, end: int, conventions: Conventions) -> l
 def _read_three_numbers(
     match: re.Match[str], groups: Sequence[str], order: str, conventions: Conventions
 ) -> list[Point] | None:
-    """Return the date of a year and two numbers, "md" or "dm"; None if separators or a short year do not fit."""
+    """Return the date of a year and two numbers, "md" or "dm" by `order`; None if signs or a short year do not fit."""
     first, second = (match[group] for group in groups)
     kinds = {match["s"].strip(), match["t"].strip()}
     if len(kinds) > 1 and kinds not in ({".", ""}, {"/", ""}, {"/", "//"}):

@@ -53,7 +53,7 @@ def find_numeric_dates(text: str) -> list[str]:
 
 
 def settle_order(votes: Counter[Order], *, most_contrary: float = 0.0) -> Order | None:
-    """Return the order with most votes; None without votes, or if more than a share `most_contrary` differ.
+    """Return the order with most votes; None without votes, or if more than a share `most_contrary` of them differ.
 
     >>> settle_order(Counter(dmy=99, mdy=1)), settle_order(Counter(dmy=99, mdy=1), most_contrary=0.05)
     (None, 'dmy')

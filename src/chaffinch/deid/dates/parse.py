@@ -63,7 +63,7 @@ def has_letters(text: str, start: int = 0, end: int = LONGEST) -> bool:
 
 @lru_cache(maxsize=4096)  # dates are read for the document's order and year before they are shifted
 def read_points(text: str, conventions: Conventions) -> tuple[Point, ...] | None:
-    """Parse a date text into dates (several for a range or list), filling years; None if unreadable or no day."""
+    """Parse a date text into dates (several for a range or list), filling years; None if unreadable or impossible."""
     if conventions.reference_year is not None:
         plain = read_points(text, Conventions(conventions.order, None, conventions.language))
         if plain is not None and all(map(_has_full_year, plain)):
@@ -91,7 +91,7 @@ def _has_full_year(point: Point) -> bool:
 
 
 def _read_stretch(text: str, start: int, end: int, conventions: Conventions, level: int) -> list[Point] | None:
-    """Parse text[start:end]: a date, perhaps "early" or with a time, or several joined at `level` up; else None."""
+    """Parse text[start:end]: a date, perhaps "early" or with a time, or several joined by `level` or up; else None."""
     whole = _read_simple(text, start, end, conventions)
     if whole is not None:
         return whole
@@ -164,7 +164,7 @@ def _read_with_time(text: str, start: int, end: int, conventions: Conventions) -
 
 
 def _fill_years(points: Sequence[Point], reference_year: int | None) -> list[Point]:
-    """Return the dates with years: their own, a neighbour's in rising order, else the reference year or any."""
+    """Return the dates with missing years filled: from a neighbour so that they rise, else a reference year or any."""
     filled = list(points)
     if not any(point.year is not None for point in filled):
         first = filled[0].in_year(reference_year, known=False)

@@ -72,7 +72,7 @@ class Point:
     year_known: bool = field(default=True, repr=False)
 
     def span(self) -> tuple[date, date] | None:
-        """Return (first, last) day that it can mean, ValueError if it has none; None for weekday, relative, no year.
+        """Return the (first, last) day it can mean; None for weekday, relative, no year; ValueError if no such day.
 
         Raises ValueError for a day that does not exist, such as 31 February.
         """
@@ -95,7 +95,7 @@ class Point:
         return None if span is None else span[0] + timedelta((span[1] - span[0]).days * self.part // 6)
 
     def in_year(self, year: int | None, *, known: bool) -> Point:
-        """Return the date with `year` (any if None), a full one if `known`; else 29 February moves to a leap year."""
+        """Return the date with `year` (any if None); if `known` as a full date, else 29 February gets a leap year."""
         with_year: dict[Precision, Precision] = {"month-day": "day", "month-only": "month"}
         if not known and (self.month, self.day) == (2, 29):
             year = (

@@ -91,7 +91,7 @@ class Parsed:
 def parse(
     text: str, *, order: Order = "mdy", reference_year: int | None = None, language: str | None = None
 ) -> Parsed | None:
-    """Parse dates or a relative date in this order (foreign words: day first), else in another; None if it is no date.
+    """Parse dates or a relative time: in this order (day first by foreign words), else in another; None if it is none.
 
     >>> parse("12/30-1/2/98").dates
     (datetime.date(1997, 12, 30), datetime.date(1998, 1, 2))
@@ -156,7 +156,7 @@ def days_for(
 
 @lru_cache(maxsize=64)
 def shift_sizes(least: int, most: int, *, weeks: bool = False) -> tuple[int, ...]:
-    """Return the sizes in days, `least` to `most`, not near whole years, by 7s if `weeks`; ConfigError if few.
+    """Return the sizes in days, `least` to `most`, not near whole years, by 7s if `weeks`; ConfigError if too few.
 
     No size is within 7 days of a whole number of years: such a shift would keep the day and month, or nearly so.
 

@@ -79,7 +79,7 @@ class Timeline:
         return self.last_year if self.last_year is not None and self.last_year + AHEAD > LATEST else None
 
     def without(self, day: date) -> Timeline | None:
-        """Return the timeline without a day that is late and far from others, so perhaps misread; None for other days.
+        """Return the timeline without `day` if that is late and over a year from all others, maybe misread; else None.
 
         If the year of such a day has two digits, it may be of the previous century. Return None for any other day.
         """
@@ -122,7 +122,7 @@ def find_dated_texts(text: str, spans: Iterable[Span]) -> list[DatedText]:
 
 
 def patient_timeline(dated_texts: Collection[DatedText]) -> Timeline:
-    """Collect a patient's dates into a timeline: last day, event days, last four-digit year; none after 2199."""
+    """Collect a patient's dates up to 2199 into a timeline: last day, event days, last four-digit year."""
     plain = [(dated, _possible_days(dated, None)) for dated in dated_texts]
     years = [days.last.year for dated, days in plain if days and not days.short and not dated.birth]
     first = Timeline(last_year=max((year for year in years if year <= _LATEST_YEAR), default=None))

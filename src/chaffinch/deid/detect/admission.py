@@ -173,7 +173,7 @@ def fold_text(text: str) -> tuple[str, list[int]]:
 def _find_pattern(
     text: str, plain: str, offsets: list[int], pattern: str, settings: tuple[str, float, bool]
 ) -> Iterator[Span]:
-    """Yield spans of `text` where a pattern matches whole words of its folded form `plain`.
+    """Yield spans of `text` where a pattern matches whole words of its folded form; `settings`: label, score, capital.
 
     `settings` are the label and the score of the spans, and whether they must begin with a capital.
     """

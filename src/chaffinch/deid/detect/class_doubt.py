@@ -108,7 +108,7 @@ def _settle_by_score(span: Span, hides: _Hides, limit: float) -> str:
 
 
 def _settle_by_chances(doc: Document, spans: Sequence[Span], soft: Soft, hides: _Hides, limit: float) -> Iterator[str]:
-    """Yield each span's label; while stricter classes jointly reach the limit at a token, the strictest plausible."""
+    """Yield each span's label, or the plausible class hidden most if better hidden ones reach the limit at a token."""
     ranks = np.array([-1 if label == "O" else hides[label] for label in soft.labels], np.int64)
     risks = soft.values @ (ranks[:, None] > np.arange(LEAVES_NOTHING))  # (T, ranks) the chance of classes hidden better
     for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):

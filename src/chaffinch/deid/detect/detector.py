@@ -114,7 +114,7 @@ class HybridDetector:
     def read(
         self, documents: Iterable[Document], remembered: Mapping[str, repeats.NameCounts] | None = None
     ) -> Iterator[tuple[Document, repeats.NameCounts]]:
-        """Yield each document with the layer, and the counts of its names, sure or not; none if nothing is remembered.
+        """Yield (document with the layer, counts of its names, sure or not); no counts if `remembered` is None.
 
         With `by_patient`, names that are `remembered` of earlier notes of a patient are searched for, too. Those of
         earlier releases count even if they were not sure: there, they were replaced.
@@ -127,7 +127,7 @@ class HybridDetector:
                 yield page.restore(doc), names
 
     def read_patient(self, new_records: across_notes.NewRecords) -> across_notes.PatientReading:
-        """Return the detection of one patient's notes that are not held together."""
+        """Return a detection in two passes of one patient's notes, which need not be in memory together."""
         return across_notes.PatientReading(self, new_records)
 
     def annotate(self, documents: Iterable[Document], *, layer: str | None = None, posteriors: bool = False) -> Corpus:
@@ -164,7 +164,7 @@ class HybridDetector:
         return list(cues.with_cues(map(upper_if_caseless, docs) if self.model.rules else docs, self.lists))
 
     def score_tokens(self, docs: Sequence[Document]) -> tuple[TokenIndex, Soft, list[list[Span]]]:
-        """Return the documents' token index with cues, joint (N, L) soft labels, and the voted spans of the taggers."""
+        """Return the index of all tokens, with cues, joint (N, L) soft labels, and taggers' voted spans by document."""
         prepared = self.prepare(docs)
         index = TokenIndex.of(prepared)
         if not self.model.taggers:
@@ -203,7 +203,7 @@ class HybridDetector:
         ]
 
     def _rank_spans(self, doc: Document, ruled: Sequence[Span], modelled: Sequence[Span]) -> list[list[Span]]:
-        """Return two lists of spans: exact codes of patterns, widened; then other patterns' and models' spans."""
+        """Return two ranks of spans not on the allow list: exact codes of patterns, widened; all others."""
         exact = self._not_allowed(doc, [span for span in ruled if _keeps_type(span)])
         others = self._not_allowed(doc, [*(span for span in ruled if not _keeps_type(span)), *modelled])
         return [widen(doc.text, exact, others), others]
@@ -238,11 +238,11 @@ class HybridDetector:
         return [[span for span in part if next(hit) or self._always_counts(span)] for part in spans]
 
     def _always_counts(self, span: Span) -> bool:
-        """Tell whether a pattern's span counts whatever models say: an exact code, or no model overrules."""
+        """Tell whether a pattern's span counts whatever models say: an exact code, or models cannot overrule it."""
         return not self.model.overrules or _keeps_type(span)
 
     def chances(self, index: TokenIndex, soft: Soft) -> tuple[Floats, Ints]:
-        """Return (N,) chances of identifiers, raised under patterns if these overrule, and (N,) likeliest labels."""
+        """Return (N,) chances of identifiers, raised under patterns that models may overrule; (N,) likeliest labels."""
         chances, types = detect_soft.chances(soft)
         if not self.model.overrules:
             return chances, types
@@ -294,13 +294,13 @@ class HybridDetector:
     def _spans_of_model(
         self, index: TokenIndex, soft: Soft, flags: Flags, decoded: Sequence[Sequence[Span]]
     ) -> list[list[Span]]:
-        """Return by document spans decoded (by the reader if any) with a flagged token, runs of other flagged ones."""
+        """Return by document decoded spans (the reader's if any) with a flagged token; runs of other flagged tokens."""
         if self.model.context is not None:
             decoded = context.decode(index, soft, flags)
         return detect_soft.spans_of(index, soft, flags, decoded)
 
     def _not_protected(self, index: TokenIndex, chances: Floats) -> Flags:
-        """Return (N,) whether models may flag each token: not inside a protected term, nor a short number of a table.
+        """Return (N,) whether models may flag a token: in no protected term, unless likely; no short number of a table.
 
         They may flag a token inside a protected term if its chance reaches `PROTECTED_THRESHOLD`.
         """
@@ -314,7 +314,7 @@ class HybridDetector:
     def _add_repeats(
         self, found: list[Document], originals: Sequence[Document], remembered: Mapping[str, repeats.NameCounts] | None
     ) -> Iterator[tuple[Document, repeats.NameCounts]]:
-        """Yield the documents, cues removed, with further mentions of names, per patient or document; and their names.
+        """Yield (document without cues, with more mentions of its patient's or its own names; counts of its names).
 
         The names of a patient are those found in these documents, and the remembered ones.
         """
@@ -334,7 +334,7 @@ class HybridDetector:
     def finish(
         self, doc: Document, shown: Document, aligned: Sequence[Span], labels: Mapping[str, str], *, remember: bool
     ) -> tuple[Document, repeats.NameCounts]:
-        """Return a detected document without cues, with aligned spans and the names of `labels`, and its name counts.
+        """Return (detected document, no cues, with aligned spans and mentions of names in `labels`; its name counts).
 
         The counts are empty unless they are to be remembered.
         """
@@ -346,7 +346,7 @@ class HybridDetector:
         return cues.without_cues(replace(repeated, text=shown.text), shown), names
 
     def _align(self, found: Sequence[Document], members: Iterable[Sequence[int]]) -> defaultdict[int, list[Span]]:
-        """Return {document number: spans the alignment model adds}, only for groups where a span's word recurs."""
+        """Return {document number: spans that alignment adds}, for groups (`members`) where a span's word recurs."""
         chosen = sorted(
             number
             for numbers in members
@@ -365,7 +365,7 @@ class HybridDetector:
         return out
 
     def _with_repeats(self, before: Document, again: Sequence[Span]) -> Document:
-        """Return the document with those repeats added that are long enough, not protected and not allowed."""
+        """Return the document with the repeats added that are long enough, not protected, not on the allow list."""
         text, spans = before.text, before.layers[self.layer]
         terms = [term for term in self.lists.find_protected(before) if term.score == 1.0]
         new = [span for span in again if across_notes.may_repeat(text, span, terms)]

@@ -45,7 +45,7 @@ def presidio_type(label: str) -> str:
 
 
 def native_label(entity_type: str) -> str:
-    """Return our kind for an entity type, Presidio's or ours; OTHER if it is unknown.
+    """Return our kind of identifier for an entity type of Presidio's or ours; OTHER if it is unknown.
 
     >>> native_label("PERSON"), native_label("DOCTOR"), native_label("DATE_TIME"), native_label("ZORRO")
     ('PATIENT', 'DOCTOR', 'DATE', 'OTHER')

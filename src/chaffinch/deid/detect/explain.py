@@ -186,7 +186,7 @@ class _Reading:
         return replace(span, start=int(self.note.tokens[first, 0]), end=int(self.note.tokens[end - 1, 1]))
 
     def _repeat_voices(self, span: Span) -> Iterator[Voice]:
-        """Yield the notes that have a span of the same word, if only repetition found this one."""
+        """Yield a voice for each note that has a span of the same word, if only repetition found this span."""
         if _touching(self.before[0].layer(self.find.layer), span):
             return
         words = {word.casefold() for word in _words(self.note, span)}

@@ -79,7 +79,7 @@ def _overlap_finder(spans: Sequence[Span]) -> Callable[[Span], list[Span]]:
     furthest = list(accumulate((spans[number].end for number in order), max))
 
     def find(given: Span) -> list[Span]:
-        """Return the overlapping spans: of those that start before the end of the given one, back to where all end."""
+        """Return the spans that overlap the given one, in the order of `spans`."""
         place, found = bisect_left(starts, given.end), []
         while place and furthest[place - 1] > given.start:
             place -= 1

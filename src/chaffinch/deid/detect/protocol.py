@@ -54,17 +54,17 @@ class RememberingDetector(Protocol):
     def read(
         self, documents: Sequence[Document], remembered: Mapping[str, NameCounts], /
     ) -> Iterable[tuple[Document, NameCounts]]:
-        """Return what a call returns, where remembered names, by patient, are found too; and each note's names."""
+        """Return (document with the layer, counts of its names); `remembered` names, by patient, are found too."""
 
 
 class ReadingInPasses(Protocol):
     """The detection of one patient's notes that are not held together: all are added, settled, and given again."""
 
     def add(self, documents: Iterable[Document], /) -> None:
-        """Read the next notes; what was found in them waits in records."""
+        """Detect in the next notes, and keep what was found in records."""
 
     def settle(self, remembered: NameCounts, /) -> None:
-        """Decide, when all notes are added, what they and the names of earlier notes say of one another."""
+        """After all notes are added, decide what they and names of earlier notes (`remembered`) say of one another."""
 
     def tag_again(self, originals: Iterable[Document], /) -> Iterator[tuple[Document, NameCounts] | Exception]:
         """Yield each note as `RememberingDetector.read` does, or its error; the notes are given again, in order."""
@@ -82,4 +82,4 @@ class PatientDetector(Protocol):
         """Tell whether the documents of one patient are read together."""
 
     def read_patient(self, new_records: NewRecords, /) -> ReadingInPasses:
-        """Return the detection of one patient's notes, which keeps what it found in records of its own."""
+        """Return a detection in two passes of one patient's notes, which keeps what it found in records of its own."""

@@ -229,7 +229,7 @@ def _promise(hits: Floats, gold: Floats, notes: int) -> float:
 
 
 def _level(levels: Floats, hits: Ints, ends: Ints, wanted: float, base: int) -> float:
-    """Return a level just below the highest that flags `wanted` identifiers; below the lowest if none does."""
+    """Return a level just below the highest that flags `wanted` identifiers, or the lowest; 1 if rules flag enough."""
     if base >= wanted or not len(ends):
         return 1.0
     enough = ends[hits[ends] >= wanted]

@@ -22,7 +22,7 @@ LEAST = 3  # letters of a word that is searched for; shorter words are more ofte
 
 
 def count_names(doc: Document, layer: str, lists: WordLists, *, least: float = SURE) -> NameCounts:
-    """Return {case-folded word: {label: times}} of words of person spans of this score that are no ordinary words."""
+    """Return {case-folded word: {label: times}} of the not ordinary words of person spans scored `least` or more."""
     counts: NameCounts = {}
     for span in doc.layers[layer]:
         if span.score >= least and handling_of(kind_of(span.label)).person:

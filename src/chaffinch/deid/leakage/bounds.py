@@ -81,7 +81,7 @@ def leaking_upper(size: int, read: int, found: int, *, recall: float = 1.0, alph
 
 
 def notes_upper(strata: Sequence[Stratum], *, recall: float = 1.0, alpha: float = 0.05) -> int:
-    """Return an upper bound on leaking notes (which `found` counts) in all strata; unread strata count in full."""
+    """Return an upper bound, wrong with chance `alpha`, on leaking notes in all strata; unread strata count in full."""
     _check_review(strata, 1, recall, alpha)
     unread = sum(part.size for part in strata if part.read == 0)
     strata = [part for part in strata if part.read > 0]

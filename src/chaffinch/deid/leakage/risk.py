@@ -150,7 +150,7 @@ def expected(risks: Iterable[Risk]) -> ExpectedLeaks:
 
 
 def queue(risks: Iterable[Risk]) -> list[Risk]:
-    """Return the notes in reading order: most expected leaks first, then by id."""
+    """Return the risks in the order to read their notes: most expected leaks first, then by id."""
     return sorted(risks, key=lambda row: (-row.expected, row.id))
 
 

@@ -31,5 +31,5 @@ class Tag:
 
 
 def tag_name(seen: FoundIdentifier, by: str = "kind") -> str:
-    """Return the name of an identifier's kind, of its category, or its label."""
+    """Return the name that `by` asks for: that of an identifier's kind, of its category, or its label."""
     return {"kind": seen.kind.name, "category": seen.kind.category, "label": seen.label}[by]

@@ -79,7 +79,7 @@ def find_in(
 def votes_in(
     docs: Sequence[Document], sources: Iterable[Pattern] | None = None, lists: WordLists | None = None
 ) -> list[list[Span]]:
-    """Return by document the votes of all patterns that protected terms leave, before overlaps are resolved."""
+    """Return by document the votes of `sources` (by default all), without unsure names in protected terms."""
     known = lists or word_lists()
     views = [(number, view) for number, doc in enumerate(docs) if (view := narrow_view(doc.text))]
     texts = ByteText.of([*(doc.text for doc in docs), *(view.text for _, view in views)])
@@ -93,7 +93,7 @@ def votes_in(
 
 
 def _more_votes(votes: Sequence[Span], narrow: Iterable[Span]) -> list[Span]:
-    """Return the spans of `narrow`: whole if they cover all votes they meet, of the same label, else the rest."""
+    """Return the spans of `narrow`: whole if all votes they overlap are inside and of their label, else the rest."""
     more: list[Span] = []
     ordered = sorted(votes)
     starts, longest = [vote.start for vote in ordered], max(map(len, votes), default=0)

@@ -113,7 +113,7 @@ class PlaceChecks:
         return (words[0].start(), len(text)) if len(words) > 1 else None
 
     def institution_after_verb(self, text: str) -> tuple[int, int] | None:
-        """Return (0, end) of words up to the first of no institution; None if none is proper or the first is small."""
+        """Return (0, end) of words up to one that no institution has; None if none is proper or the first is small."""
         words = _words_in(text)
         last = words[-1].end() if words else 0
         proper = 0

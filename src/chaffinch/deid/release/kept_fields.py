@@ -50,7 +50,7 @@ class KeptField:
                 self._judge(value[:_LONGEST])
 
     def check(self) -> None:
-        """After all notes, raise ConfigError if the field's name tells of identifiers, or all values are hidden ids."""
+        """After all notes, raise ConfigError if the field's name tells of identifiers, or all its values are ids."""
         named = column_key(self.name) in (*PATIENT_COLUMNS, *_ID_COLUMNS)
         if not self.keep_ids and (named or self.same == self.found > 0):
             self._refuse("the ids of notes or patients")
@@ -74,7 +74,7 @@ class KeptField:
             self._refuse("DATE, by its name")
 
     def _refuse(self, what: str) -> None:
-        """Raise ConfigError that says what the field holds and what to do."""
+        """Raise ConfigError that says that the field holds `what`, and what to do."""
         raise ConfigError(
             f"{self.option} {self.name!r} holds {what}, and policy {self.policy.name} hides those in the notes; leave "
             "it out, or give a policy that keeps them"

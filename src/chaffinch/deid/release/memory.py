@@ -1,9 +1,9 @@
 """What a release remembers of a patient for the next one: names, dates and notes, and no other text.
 
-    note  →  Lesson, sealed beside its result  →  PatientMemory.learn  →  the state file  →  the patient's next notes
+    note  →  NoteMemory, sealed beside its result  →  PatientMemory.learn  →  state file  →  the patient's next notes
 
-A lesson is what one released note adds. A memory grows with the distinct names and dates of its patient and with the
-number of notes, not with their length.
+A note memory is what one released note adds. A patient's memory grows with distinct names and dates and with the number
+of notes, not with their length.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PATIENT_KEY = 16  # bytes of the digest by which the notes of a patient are brou
 _CONTENT = 16  # bytes of the digest by which a note is known again
 
 
-class Lesson(msgspec.Struct, frozen=True, repr_omit_defaults=True):
+class NoteMemory(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """What one released note adds to the memory of its patient; its repr shows no text."""
 
     content: bytes  # a digest of what decides whether a note is the same
@@ -37,16 +37,16 @@ class Lesson(msgspec.Struct, frozen=True, repr_omit_defaults=True):
 
     def __repr__(self) -> str:
         """Return the numbers of names and dates only."""
-        return f"Lesson({len(self.names)} names, {len(self.dates)} dates)"
+        return f"NoteMemory({len(self.names)} names, {len(self.dates)} dates)"
 
     def close(self, seal: Seal) -> bytes:
-        """Return the lesson encrypted, for the ledger."""
-        return seal.close(msgspec.msgpack.encode(self), "lesson", 0)
+        """Return the note memory encrypted, for the ledger."""
+        return seal.close(msgspec.msgpack.encode(self), "note memory", 0)
 
     @classmethod
-    def open(cls, content: bytes, seal: Seal) -> Lesson:
+    def open(cls, content: bytes, seal: Seal) -> NoteMemory:
         """Decrypt what `close` encrypted; raise DataError if it was changed."""
-        plain = seal.open(content, "lesson", 0)
+        plain = seal.open(content, "note memory", 0)
         if plain is None:
             raise DataError("a result changed on the disk; remove the folder of the unfinished run and run again")
         return msgspec.msgpack.decode(plain, type=cls)
@@ -69,7 +69,7 @@ class RememberedNote(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PatientMemory(msgspec.Struct):
-    """What is known of one patient's released notes; the fields are those of `Lesson`, over all of them."""
+    """What is known of one patient's released notes; the fields are those of `NoteMemory`, over all of them."""
 
     patient: str
     notes: list[RememberedNote] = []
@@ -82,20 +82,20 @@ class PatientMemory(msgspec.Struct):
         """Return the numbers of notes and names only."""
         return f"PatientMemory({len(self.notes)} notes, {len(self.names)} names)"
 
-    def learn(self, notes: Iterable[tuple[RememberedNote, Lesson]]) -> None:
-        """Add notes that were released, in the order of the input, and what they taught."""
+    def learn(self, notes: Iterable[tuple[RememberedNote, NoteMemory]]) -> None:
+        """Add notes that were released, in the order of the input, and what they add."""
         real, dates = dict.fromkeys(self.real), dict.fromkeys(self.dates)
-        for note, lesson in notes:
+        for note, note_memory in notes:
             self.notes.append(note)
-            for word, surrogate in lesson.names.items():
+            for word, surrogate in note_memory.names.items():
                 self.names.setdefault(word, surrogate)
-            real |= dict.fromkeys(lesson.real)
-            add_counts(self.found, lesson.found)
-            dates |= dict.fromkeys(lesson.dates)
+            real |= dict.fromkeys(note_memory.real)
+            add_counts(self.found, note_memory.found)
+            dates |= dict.fromkeys(note_memory.dates)
         self.real, self.dates = list(real), list(dates)
 
     def book(self) -> NameBook:
-        """Return a name book that begins with these names."""
+        """Return a name book that begins with the patient's remembered names and surrogates."""
         return NameBook(self.names, self.real)
 
     def pack(self) -> bytes:
@@ -110,7 +110,7 @@ class PatientMemory(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Memories:
-    """The memories of the patients of a batch, by patient; with a seal, released notes give their lessons back."""
+    """The memories of the patients of a batch, by patient; with a seal, each released note gives its own back."""
 
     patients: Mapping[str, PatientMemory] = field(repr=False)
     seal: Seal | None = None

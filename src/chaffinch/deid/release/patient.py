@@ -33,7 +33,7 @@ from chaffinch.deid.leakage import Left, Risk, risk
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.clinical_classes import count_flagged
 from chaffinch.deid.release.kept_fields import check_fields
-from chaffinch.deid.release.memory import Lesson, Memories, PatientMemory, content_key
+from chaffinch.deid.release.memory import Memories, NoteMemory, PatientMemory, content_key
 from chaffinch.deid.release.replace import ReplacedText, replace_identifiers
 from chaffinch.deid.release.sealed_file import Seal
 from chaffinch.deid.surrogates.name_book import NameBook
@@ -103,13 +103,13 @@ class Release:
         return self.counted_order if self.date_order == "auto" else self.date_order
 
     def name(self, original: str, number: int) -> str:
-        """Return a released document's id: the original with `keep_ids`, else a pseudonym, or its number."""
+        """Return a released document's id: the original with `keep_ids`, else a pseudonym; `number` without secret."""
         if self.keep_ids:
             return original
         return f"{number:07d}" if self.secret is None else _pseudonym(self.secret, "document", original)
 
     def patient(self, group: str | None) -> str | None:
-        """Return a patient's released name: the group with `keep_ids`, else a pseudonym; None without either."""
+        """Return a patient's released name: the group with `keep_ids`, else a pseudonym, or None without a secret."""
         if self.keep_ids or group is None:
             return group
         return None if self.secret is None else _pseudonym(self.secret, "patient", group)
@@ -140,7 +140,7 @@ class Released(msgspec.Struct, frozen=True):
     sealed: bytes | None = None
     columns: Columns | None = None  # of the table it came from
     over_redaction: dict[str, int] = {}  # words in spans by clinical class; see `clinical_classes`
-    lesson: bytes | None = None  # what is remembered of it, encrypted for the state
+    note_memory: bytes | None = None  # what is remembered of it, encrypted for the state
 
     def __repr__(self) -> str:
         """Return the number of replacements, never text."""
@@ -194,7 +194,7 @@ def release(
 
     All documents of a patient must come together where the detector or the policy reads them together: names get their
     surrogates in the order of the documents' numbers, and their dates reveal ages together. With `memories`, those of
-    the patients' earlier notes go on, and each released document has its lesson if the memories have a seal.
+    the patients' earlier notes go on, and each released document has its note memory if the memories have a seal.
     """
     tagged = read_each([numbered.doc for numbered in documents], detector, memories)
     by_patient: dict[str, list[Document]] = {}
@@ -215,7 +215,7 @@ def release(
 
 
 def reader_of(detector: Detector, memories: Memories | None) -> Reader:
-    """Return a function that detects in documents, and counts their sure names if memories are kept."""
+    """Return a function from documents to (detected document, counts of its names); no counts without memories."""
     if memories is None or not isinstance(detector, RememberingDetector):
         return lambda docs: ((doc, {}) for doc in detector(docs))
     found = {patient: memory.found for patient, memory in memories.patients.items()}
@@ -243,19 +243,19 @@ class PatientState:
         return cls(memory.book(), patient_timeline(every), orders, seal)
 
     def teach(self, doc: Document, layer: str, found: NameCounts, config: Release) -> bytes | None:
-        """Return the lesson of a note that is released now, encrypted; None without a seal.
+        """Return what a note that is released now adds to the patient's memory, encrypted; None without a seal.
 
-        It has the names that are new since the last lesson; those of a note between that was withheld do no harm.
+        It has the names that are new since the last note memory; those of a note between that was withheld do no harm.
         """
         if self.seal is None:
             return None
         names, real = self.names.take_new()
         dates = list(dict.fromkeys(find_dates(doc, layer)))
-        return Lesson(content_key(doc, config.fields), names, real, found, dates).close(self.seal)
+        return NoteMemory(content_key(doc, config.fields), names, real, found, dates).close(self.seal)
 
 
 def find_dates(doc: Document, layer: str) -> list[DatedText]:
-    """Return the dates in a document, and what its words say of them."""
+    """Return the texts of a document's dates, each with the note's day–month order and whether it is of birth."""
     return find_dated_texts(doc.text, date_spans(doc, layer))
 
 

@@ -170,7 +170,7 @@ def open_seal(stream: BinaryIO, secret: Secret, kind: FileKind) -> Seal:
 
 
 def read_records(stream: BinaryIO, seal: Seal, kind: FileKind, names: tuple[str, ...]) -> Iterator[tuple[int, bytes]]:
-    """Yield (offset, plain bytes) of the records after the header; DataError unless the file is whole and unchanged.
+    """Yield (offset, plain bytes) of the records, of kinds `names`; DataError unless the file is whole and unchanged.
 
     `names` are the kinds of the records: the first ones of their own kind each, all others of the last.
     """

@@ -21,7 +21,7 @@ import msgspec
 
 from chaffinch.deid.dates.points import Order
 from chaffinch.deid.keys import Secret
-from chaffinch.deid.release.memory import PATIENT_KEY, Lesson, PatientMemory, RememberedNote, patient_key
+from chaffinch.deid.release.memory import PATIENT_KEY, NoteMemory, PatientMemory, RememberedNote, patient_key
 from chaffinch.deid.release.patient import Release
 from chaffinch.deid.release.sealed_file import FileKind, RecordWriter, Seal, open_seal, read_records, salt_of
 from chaffinch.errors import ConfigError, DataError
@@ -79,8 +79,8 @@ class StateHead(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class State:
-    """A state file whose every record was opened once and is unchanged; `State.open(path, secret)`."""
+class ReleaseState:
+    """A state file whose every record was opened once and is unchanged; `ReleaseState.open(path, secret)`."""
 
     path: Path
     head: StateHead
@@ -90,7 +90,7 @@ class State:
     _seal: Seal = field(repr=False)
 
     @classmethod
-    def open(cls, path: Path, secret: Secret) -> State:
+    def open(cls, path: Path, secret: Secret) -> ReleaseState:
         """Open a state; raise ConfigError for a wrong key, DataError if anything in it was changed or cut off."""
         try:
             with path.open("rb") as stream:
@@ -141,26 +141,26 @@ class State:
         return {"releases": len(self.head.releases), "patients": self.patients, "notes": self.notes}
 
 
-class TaughtNote(msgspec.Struct, frozen=True):
-    """A released note with its patient, and its lesson, until all notes of the run are there."""
+class NewNote(msgspec.Struct, frozen=True):
+    """A released note with its patient, and its note memory, until all notes of the run are there."""
 
     patient: str
     note: RememberedNote
-    lesson: Lesson
+    note_memory: NoteMemory
 
     def __repr__(self) -> str:
         """Return the name only: ids are private."""
-        return "TaughtNote()"
+        return "NewNote()"
 
 
 def write_state(
-    path: Path, seal: Seal, head: StateHead, earlier: Iterable[PatientMemory], taught: Iterable[tuple[bytes, bytes]]
+    path: Path, seal: Seal, head: StateHead, earlier: Iterable[PatientMemory], new_notes: Iterable[tuple[bytes, bytes]]
 ) -> None:
-    """Write a state of mode 0600 at the path, over what is there: the earlier memories and what notes taught.
+    """Write a state of mode 0600 at the path, over what is there: the earlier memories and what new notes add.
 
     A file that has the seal's header already keeps it throughout, so that it is known whose it is.
 
-    `earlier` is sorted by patient. `taught` are (key, `TaughtNote` in MessagePack), sorted; a key begins with that of
+    `earlier` is sorted by patient. `new_notes` are (key, `NewNote` in MessagePack), sorted; a key begins with that of
     the patient, and the rest of it is in the order of the input.
     """
     handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
@@ -170,25 +170,27 @@ def write_state(
         stream.flush()
         stream.truncate()
         writer.put(msgspec.msgpack.encode(head), "head")
-        for memory in merge_memories(earlier, taught):
+        for memory in merge_memories(earlier, new_notes):
             writer.put(msgspec.msgpack.encode(memory), "patient")
         writer.end()
 
 
-def merge_memories(earlier: Iterable[PatientMemory], taught: Iterable[tuple[bytes, bytes]]) -> Iterator[PatientMemory]:
-    """Yield all memories in the order of `patient_key`, with what notes taught added to those of their patients."""
+def merge_memories(
+    earlier: Iterable[PatientMemory], new_notes: Iterable[tuple[bytes, bytes]]
+) -> Iterator[PatientMemory]:
+    """Yield all memories in the order of `patient_key`, with what new notes add to those of their patients."""
     waiting = iter(earlier)
     known = next(waiting, None)
-    for key, records in groupby(taught, key=lambda record: record[0][:PATIENT_KEY]):
+    for key, records in groupby(new_notes, key=lambda record: record[0][:PATIENT_KEY]):
         while known is not None and patient_key(known.patient) < key:
             yield known
             known = next(waiting, None)
-        notes = [msgspec.msgpack.decode(content, type=TaughtNote) for content in map(itemgetter(1), records)]
+        notes = [msgspec.msgpack.decode(content, type=NewNote) for content in map(itemgetter(1), records)]
         if known is not None and patient_key(known.patient) == key:
             memory, known = known, next(waiting, None)
         else:
             memory = PatientMemory(notes[0].patient)
-        memory.learn((note.note, note.lesson) for note in notes)
+        memory.learn((note.note, note.note_memory) for note in notes)
         yield memory
     if known is not None:
         yield known

@@ -117,7 +117,7 @@ class PatientRelease:
             kept.close()
 
     def _pack(self, note: NumberedDocument | Withheld) -> tuple[NumberedDocument | Withheld, bytes]:
-        """Return a note and its bytes; `Withheld` if it has a field of which none can be made."""
+        """Return a note and its pickled bytes; `Withheld` in its place if it cannot be pickled."""
         try:
             return note, pickle.dumps(note, pickle.HIGHEST_PROTOCOL)
         except Exception as error:
@@ -127,7 +127,7 @@ class PatientRelease:
             return withheld, pickle.dumps(withheld, pickle.HIGHEST_PROTOCOL)
 
     def _settle(self) -> PatientState | Exception:
-        """Keep what was found in each note, and return the state they share, or what failed in it.
+        """Keep what was found in each note; return the state that the notes share, or the error that prevents it.
 
         Notes that fail by themselves are left out, and the others read again; if they fail together, all of them do.
         """
@@ -165,7 +165,7 @@ class PatientRelease:
         return (doc for number, doc in enumerate(self._documents()) if number not in failed)
 
     def _read(self, memory: PatientMemory, failed: Mapping[int, Exception]) -> PatientState | Exception:
-        """Settle the reading of all notes, keep what was found in each, and return the patient's state."""
+        """Settle the reading of all notes, keep what was found in each, and return the patient's state or an error."""
         self._tagged.close()
         self._tagged = self._new_records()
         self._reading.settle(memory.found)

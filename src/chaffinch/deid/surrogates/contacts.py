@@ -98,7 +98,7 @@ def _replace_digits_and_words(text: str, digits: str, source: SurrogateSource) -
 
 
 def email(text: str, source: SurrogateSource) -> str:
-    """Replace a mail address by one at a host of .example, known names as in notes; without @, as a user name."""
+    """Replace an e-mail address by one under .example, names in it as in the notes; a text without @ as a user name."""
     user, sign, rest = text.rpartition("@")
     if not sign or not words(rest):
         return username(text, source)

@@ -256,7 +256,7 @@ def initials(text: str, source: SurrogateSource) -> str:
 
 
 def copy_case(entry: str, like: str) -> str:
-    """Return the entry in upper case if `like` is (two letters or more), in lower case if it is; else as it is.
+    """Return the entry in upper or lower case if all of `like` is (upper: of two letters or more); else unchanged.
 
     >>> copy_case("Miller", "SMITH"), copy_case("Miller", "smith"), copy_case("Miller", "McCoy")
     ('MILLER', 'miller', 'Miller')

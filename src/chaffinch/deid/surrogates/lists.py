@@ -79,7 +79,7 @@ class _NamePool(Sequence[str]):
         self._number = min(int(self._before[-1]), SIZES[role] - len(self._real))
 
     def _find_unknown_words(self, known: Collection[str]) -> Flags:
-        """Return whether each pair of a beginning and an end makes no known word, the likeliest pair first."""
+        """Return whether each pair of a beginning and an end fits in length and is not `known`, the likeliest first."""
         lengths = np.add.outer([len(tail) for tail in self._tails], [len(head) for head in self._heads])
         free = (lengths >= _SHORTEST) & (lengths <= _LONGEST)
         heads = {head.lower(): index for index, head in enumerate(self._heads)}
@@ -120,14 +120,14 @@ class _NamePool(Sequence[str]):
 
 @cache
 def _tails(role: str) -> Sequence[str]:
-    """Return the ends of composed names of a role, which are those of all initials, cached."""
+    """Return the ends of composed names of a role, the same for every initial, cached."""
     tails: Sequence[str] = languages.table("en", "surrogates/name-parts")[role]["tails"].split()
     return tails
 
 
 @cache
 def _common_words() -> Mapping[str, Sequence[str]]:
-    """Return the common words of the language by their first character, cached; none for one that begins no word."""
+    """Return the common words of the language by first character, cached; empty for one that begins no word."""
     by_initial: defaultdict[str, list[str]] = defaultdict(list)
     for word in languages.pack("en").common:
         by_initial[word[:1]].append(word)

@@ -64,7 +64,7 @@ def name_word(word: str, source: SurrogateSource) -> str:
 
 
 def _draw_listed_name(folded: str, role: str, letter: str, source: SurrogateSource) -> str:
-    """Draw a name of a role with an initial; listed names that share an initial never get the same one."""
+    """Draw a name of a role that begins with `letter`; listed names of one initial never get the same one."""
     index, pool = names().indices(role, folded[0]).get(folded), names().drawable(role, letter)
 
     def draw(attempt: int) -> str:

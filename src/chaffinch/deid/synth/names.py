@@ -35,7 +35,7 @@ class NamesOfHalf:
 
 @lru_cache(maxsize=8)
 def names_of_half(half: Half, hidden: frozenset[str] = frozenset()) -> NamesOfHalf:
-    """Return the names and cities of a half ("all": both), without abbreviations and hidden words, cached."""
+    """Return the names and cities for "train", "held-out" or "all", without abbreviations and hidden words, cached."""
 
     def select(names: Sequence[str]) -> tuple[str, ...]:
         """Return the names of the chosen half, each once, without abbreviations and hidden words."""
@@ -110,7 +110,7 @@ class NameDrawer:
         return name
 
     def _draw_listed(self, names: Sequence[str]) -> str:
-        """Draw a listed name: half of the time from the whole list, else from its frequent end."""
+        """Draw a listed name: half of the time from the whole list, else from its most frequent names."""
         limit = (
             len(names) if self.rng.integers(2) else 1 + int(self.rng.integers(1 + int(self.rng.integers(len(names)))))
         )

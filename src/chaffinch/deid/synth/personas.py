@@ -103,7 +103,7 @@ def pools() -> dict[str, tuple[str, ...]]:
 
 
 def half_of(name: str) -> Half | None:
-    """Return the half of a name, by a hash of its words; None if its words belong to different halves.
+    """Return "train" or "held-out" for a name, by a hash of its words; None if its words are of different halves.
 
     >>> half_of("de la Torre") == half_of("TORRE")
     True
@@ -121,13 +121,13 @@ def _hash(text: str) -> int:
 
 @cache
 def jobs(half: Half) -> tuple[str, ...]:
-    """Return the professions of a half ("train", "held-out") of all, by a hash; of "all" every one."""
+    """Return the professions for "train" or for "held-out", divided by a hash; for "all" every one."""
     every = lines("varied/professions")
     return every if half == "all" else tuple(job for job in every if (_hash(job) & 1) == (half == "held-out"))
 
 
 def _has_template(half: Half, template: str) -> bool:
-    """Tell whether a half has a template: a fifth is for train alone, a fifth for held-out alone."""
+    """Tell whether notes of a half may use a template: a fifth is for train alone, a fifth for held-out alone."""
     share = _hash(template) % 5
     return half == "all" or share > 1 or (half == "train") == (share == 0)
 

@@ -91,7 +91,7 @@ def adapt(
     lists: WordLists | None = None,
     tell: ProgressCallback | None = None,
 ) -> Model:
-    """Return the model trained on with unlabelled and reviewed notes, or one of `gold` alone; ConfigError, DataError.
+    """Return the model trained further on unlabelled and reviewed (`gold`) notes; without a model, one of `gold` alone.
 
     Without a model, train on reviewed notes alone, in any language; `language` names word lists to use. The dial is set
     on reviewed notes, joined by generated ones if few patients have any; without, on the aggregated votes of held-out
@@ -140,7 +140,7 @@ def adapt(
 
 
 def _adapts(config: Config) -> bool:
-    """Tell whether models with these settings can train further on soft labels, and can be private."""
+    """Tell whether models with these settings can train further on soft labels, and have the setting `private`."""
     method = method_of(config)
     return method.learns("soft", config) and method.learns("model", config) and method.has_setting("private")
 
@@ -244,7 +244,7 @@ def _votes(doc: Document, found: Document, lists: WordLists) -> Document:
 
 
 def _with_known(docs: Sequence[Document], lists: WordLists) -> list[Document]:
-    """Return the documents with an added source: title-cased words that are found as names in most of their notes."""
+    """Return the documents with votes for title-cased words that are found as names in most notes with them."""
     found, seen = Counter[tuple[str, str]](), Counter[str]()
     for doc in docs:
         spans = [*doc.layers[SOURCE + "model"], *doc.layers[SOURCE + "patterns"]]

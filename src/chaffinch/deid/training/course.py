@@ -38,7 +38,7 @@ class Course:
     seed: int = 0
 
     def epoch(self, notes: Notes, redraw: Redrawer, number: int) -> Iterator[Document]:
-        """Yield the notes of an epoch."""
+        """Yield an epoch's notes: written ones, some redrawn or restyled, generated ones, texts without identifiers."""
         rng = np.random.default_rng([self.seed, number])
         restyled = 0.0 if self.own_style else self.restyled
         for doc in notes.written:
@@ -59,6 +59,6 @@ def read_types(doc: Document) -> Marked:
 
 
 def keep_known_types(doc: Document, labels: frozenset[str]) -> Marked:
-    """Return a generated note with these labels; what has none of them (departments) is no identifier."""
+    """Return a generated note with the identifiers of these labels only; others (departments) become plain text."""
     marked = read_types(doc)
     return Marked(marked.text, tuple(span for span in marked.spans if span.label in labels))

@@ -145,7 +145,7 @@ class Calibration:
         self.groups += [str(doc.meta.get(SOURCE, doc.id)) for doc in notes]
 
     def dial(self, labels: Sequence[str], lowest: float, weight: float = dial.WEIGHT) -> dial.Dial:
-        """Return the dial of all samples; no level is below `lowest`, and recall has a weight in the balanced one."""
+        """Return the dial of all samples; no level is below `lowest`; `weight` is of recall in the balanced setting."""
         return dial.fit_by_group(self.samples, self.groups, labels, lowest=lowest, weight=weight)
 
 
@@ -181,7 +181,7 @@ class _Trainer:
         )
 
     def _train_tagger(self, docs: Sequence[Document], config: Config) -> Tagger:
-        """Train a tagger, with word lists if its method lacks any; hide words and, in English, drop small weights."""
+        """Train a tagger on lists that hide words, then give it the whole ones; in English, drop small weights."""
         language = self.lesson.language
         if method_of(config).has_setting("language"):  # it has the word lists already
             language = None
@@ -194,13 +194,13 @@ class _Trainer:
 
 
 def with_lists(model: Model, lists: WordLists) -> Model:
-    """Return the model with taggers that use these lists, without their hidden words."""
+    """Return the model with taggers whose word lists hide the words that these lists hide, and no others."""
     taggers = tuple(replace(each, model=hide_words(each.model, lists.hidden)) for each in model.taggers)
     return replace(model, taggers=taggers)
 
 
 def hide_words(model: TaggerModel, hidden: frozenset[str]) -> TaggerModel:
-    """Return a tagger's model with the hidden words removed from its word lists; unchanged if it has none."""
+    """Return the model with these words, no others, hidden from its word lists; unchanged if its method has none."""
     hide = method_of(model.config).hide_words
     return model if hide is None else hide(model, hidden)
 
@@ -222,7 +222,7 @@ def _with_seed(lesson: DetectorLesson | None, seed: int) -> DetectorLesson:
 
 
 def _source(doc: Document, several: bool) -> str:
-    """Return the source of a document, or its patient if there are not several sources."""
+    """Return the corpus or site of a document, or its patient if there are not several of these."""
     return str(doc.meta.get(SOURCE)) if several else doc.patient
 
 

@@ -58,7 +58,7 @@ class Origin(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def patient(self) -> str:
-        """Return the patient of the document; its id if it names none."""
+        """Return the patient of the document, or the document's id if it names no patient."""
         return self.id if self.group is None else self.group
 
 
@@ -97,7 +97,7 @@ class _Pickler(pickle.Pickler):
     kinds: set[type]
 
     def persistent_id(self, value: Any) -> int | None:
-        """Return the place of a shared value of a known kind, which is then not pickled; else None."""
+        """Return the index of a shared object, which is then not pickled; None for any other value."""
         return self.places.get(id(value)) if type(value) in self.kinds else None
 
 
@@ -105,7 +105,7 @@ class _Unpickler(pickle.Unpickler):
     shared: tuple[object, ...]
 
     def persistent_load(self, place: Any) -> object:
-        """Return the shared value at a place."""
+        """Return the shared object at the index `place`."""
         return self.shared[place]
 
 
@@ -154,7 +154,7 @@ class Gathered:
         return _fill_batches(self._items_of_patients() if self._job.by_patient else self._items_of_notes())
 
     def outcomes(self) -> Iterator[tuple[int, Withheld | Excluded]]:
-        """Yield (number, result) of the notes that are in no batch, because the state has them, or ids of theirs."""
+        """Yield (number, result) of notes in no batch: excluded as released before, or withheld as their id is used."""
         for place, verdict in self._settled:
             excluded, why = is_excluded(verdict)
             yield int.from_bytes(place[PATIENT_KEY:], "big"), Excluded("", why) if excluded else Withheld("", "", why)
@@ -165,7 +165,7 @@ class Gathered:
             yield msgspec.msgpack.decode(content, type=Origin)
 
     def _gather(self) -> None:
-        """Read all units once, keep them sorted by patient, and check that enough notes name their patient."""
+        """Read all units once, store them by patient, find those the state settles, and check the patients of notes."""
         job = self._job
         notes = with_patient = 0
         index = (
@@ -194,7 +194,7 @@ class Gathered:
         return loaded, origin, doc
 
     def _digest(self, unit: Unit) -> bytes:
-        """Return a digest of everything that a unit's result depends on: its number, its names, and its content."""
+        """Return a digest of all that a unit's result depends on: the job, and its number, id, name and content."""
         return bytes.fromhex(key_of(self._job.digest, str(unit.number), unit.id, unit.name, _content(unit)))
 
     def _items_of_notes(self) -> Iterator[list[WorkItem[bytes]]]:
@@ -205,7 +205,7 @@ class Gathered:
             yield [WorkItem(unit.number, key, self.codec.encode(loaded), key)]
 
     def _items_of_patients(self) -> Iterator[Task]:
-        """Yield whole patients; the results of a patient's units depend on one another, and so do their keys."""
+        """Yield each patient's units as a list, or a `LargePatient` if too many; the keys depend on all of them."""
         memories, splits = _Memories(self._job), takes_two_passes(self._job.detector)
         for key, records in groupby(self._waiting(), key=lambda record: record[0][:PATIENT_KEY]):
             memory = memories.of(key)
@@ -256,7 +256,7 @@ class _Memories:
         self._next = next(self._rest, None)
 
     def of(self, key: bytes) -> bytes | None:
-        """Return the memory of a patient; empty if the state has none, None if there is no state."""
+        """Return the memory of a patient, asked in order of keys; empty if the state has none, None without a state."""
         while self._next is not None and patient_key(self._next.patient) < key:
             self._next = next(self._rest, None)
         known = self._next is not None and patient_key(self._next.patient) == key
@@ -264,7 +264,7 @@ class _Memories:
 
 
 def _fill_batches(groups: Iterable[Task]) -> Iterator[Task]:
-    """Yield whole groups in batches; a batch ends at `_BATCH_DOCUMENTS` items or `_BATCH_BYTES` bytes or more."""
+    """Yield whole groups in batches that end at `_BATCH_DOCUMENTS` items or `_BATCH_BYTES`; a large patient alone."""
     batch: list[WorkItem[bytes]] = []
     size = 0
     for group in groups:
@@ -281,7 +281,7 @@ def _fill_batches(groups: Iterable[Task]) -> Iterator[Task]:
 
 
 def check_patients(policy: Policy, notes: int, with_patient: int, *, names: OptionNames, each_note: bool) -> None:
-    """Raise ConfigError if the policy needs patients and notes have none, or `each_note` is set and some have one.
+    """Raise ConfigError if notes lack patients that the policy needs, or if `each_note` is set and notes name some.
 
     `each_note`: the caller says that every note is of another patient. `names` are the caller's names of options.
     """

@@ -49,7 +49,7 @@ class LargePatient:
         self._records.add(number.to_bytes(_NUMBER, "big"), payload)
 
     def without(self, numbers: Collection[int]) -> LargePatient:
-        """Return the same patient without some notes; it is closed with this one."""
+        """Return the patient without the notes of these numbers; both share their records, and close them."""
         rest = copy(self)
         rest._left_out = numbers
         return rest
@@ -67,7 +67,7 @@ class LargePatient:
                 yield WorkItem(number, key_of(patient, str(number)), payload, patient, self.memory)
 
     def tiles(self) -> Iterator[list[WorkItem[bytes]]]:
-        """Yield the notes in lists as long as a batch."""
+        """Yield the notes as work items, in lists that end where a batch would."""
         tile: list[WorkItem[bytes]] = []
         size = 0
         for item in self:
@@ -96,7 +96,7 @@ class PatientResults:
         self._records.add(number.to_bytes(_NUMBER, "big"), pickle.dumps(result, pickle.HIGHEST_PROTOCOL))
 
     def of(self, patient: LargePatient) -> Iterator[tuple[Batch, Results]]:
-        """Yield the notes of a patient with their results, tile by tile."""
+        """Yield (work items, results) of the patient's notes, in the lists that `tiles` yields."""
         results = (pickle.loads(content) for _, content in self._records)  # noqa: S301  (records of our own)
         for tile in patient.tiles():
             yield tile, list(islice(results, len(tile)))
@@ -121,7 +121,7 @@ class PatientWork:
         self._left = 0
 
     def add(self, units: Iterable[Unit]) -> None:
-        """Read the next notes; the first pass over them."""
+        """Read the next units and give them to the first pass; one that cannot be read is withheld."""
         rest = iter(units)
         while notes := [read_or_withhold(self._work, unit) for unit in islice(rest, _TOGETHER)]:
             self._release.add(notes)
@@ -132,7 +132,7 @@ class PatientWork:
         return self._release.results()
 
     def take(self, count: int) -> list[bytes | Withheld]:
-        """Return the next results, as `process_batch` does; at the first call, the notes are settled together."""
+        """Return the next `count` results, as `process_batch` does; the first call settles all notes together."""
         if self._results is None:
             self._results = map(pack_result, self.results())
         results = list(islice(self._results, count))
@@ -147,7 +147,7 @@ class PatientWork:
 
 
 def pack_result(result: Released | Withheld) -> bytes | Withheld:
-    """Return a released document packed to bytes, or `Withheld` as it is."""
+    """Return a released document packed to bytes; `Withheld` as it is, or if the document cannot be packed."""
     try:
         return result.pack() if isinstance(result, Released) else result
     except Exception as error:  # a field that cannot be written
@@ -155,7 +155,7 @@ def pack_result(result: Released | Withheld) -> bytes | Withheld:
 
 
 def remember(memories: Sequence[bytes | None], work: BatchWork) -> Memories | None:
-    """Return the memories of patients as a release takes them; None without a state."""
+    """Unpack the memories of patients for a release; None if all are None, as without a state."""
     packed = {memory for memory in memories if memory is not None}
     known = [PatientMemory.unpack(memory) for memory in packed if memory]
     return Memories({one.patient: one for one in known}, work.state_seal) if packed else None

@@ -104,7 +104,7 @@ class SealedRecords:
             self._sorted = True
 
     def _write_run(self) -> None:
-        """Write the records in memory to disk in sorted, encrypted runs, and empty the memory."""
+        """Write the records in memory to disk, sorted and encrypted, as a run or after the latest; empty the memory."""
         self._sort()
         latest = self._levels[0][-1] if self._levels and self._levels[0] else None
         if latest is not None and latest.last <= self._waiting[0][0]:
@@ -114,7 +114,7 @@ class SealedRecords:
         self._waiting, self._bytes = [], 0
 
     def _add_run(self, records: Iterable[_Record], level: int) -> None:
-        """Write sorted records as a run of this level; merge a full level upwards; StorageError if the disk fails."""
+        """Write sorted records as a run of this level; merge a full level into the next; StorageError if that fails."""
         try:
             run = _Run(self._folder, self._cipher, max(_SMALLEST_BLOCK, min(_BLOCK, self._memory // _SHARE)))
         except OSError as error:
@@ -140,7 +140,7 @@ def _write(run: _Run, records: Iterable[_Record]) -> None:
 
 
 def _cannot_write(error: OSError) -> StorageError:
-    """Return the error to raise for one of the disk."""
+    """Return the StorageError to raise for an error of the disk; it says why and what to do."""
     return StorageError(
         f"temporary files could not be written ({error.strerror or type(error).__name__}); make room beside the "
         "output, then run again: with --resume if the run had begun"

@@ -49,7 +49,7 @@ _MAIN = (
 def open_pool(
     job: ReleaseJob, codec: UnitCodec, workers: int, *, salt: str = "", folder: Path | None = None
 ) -> Iterator[Each]:
-    """Yield a function from batches to (batch, results) pairs: here if workers == 1, else in a pool of processes.
+    """Yield a function from batches to (batch, results) pairs: in this process if `workers` is 1, else in a pool.
 
     One worker is this process. The results of a large patient come in several pairs. `salt` is that of vault and state;
     sealed files are made in `folder`. Raise ConfigError if the detector is an object of this process, which no other
@@ -73,7 +73,7 @@ def open_pool(
 
 
 def check_workers(job: ReleaseJob, workers: int) -> None:
-    """Raise ConfigError for fewer than 1 worker, or for several with a detector that they cannot load."""
+    """Raise ConfigError for fewer than 1 worker, or for several if they cannot load the job's detector."""
     if workers < 1:
         raise ConfigError(f"workers must be at least 1, got {workers}")
     if workers > 1 and job.detector_source is None:
@@ -86,7 +86,7 @@ def check_workers(job: ReleaseJob, workers: int) -> None:
 def _process_here(
     work: BatchWork, codec: UnitCodec, task: Task, folder: Path | None
 ) -> Iterator[tuple[Batch, Results]]:
-    """Decode and process a batch or a large patient in this process; yield items with their results."""
+    """Decode and process a batch or a large patient in this process; yield (items, results) pairs."""
     if not isinstance(task, LargePatient):
         units = [codec.decode(item.payload) for item in task]
         yield task, process_batch(work, units, [item.memory for item in task])
@@ -122,14 +122,14 @@ class _Dialogue:
         self.step: PatientStep | None = next(self._steps, None)
 
     def answer(self, results: Results) -> None:
-        """Take the answer to the step, and go to the next one; it is None after the last."""
+        """Take the results of the current `step`, and set `step` to the next one; None after the last."""
         try:
             self.step = self._steps.send(results)
         except StopIteration:
             self.step = None
 
     def _ask(self, patient: LargePatient) -> Generator[PatientStep, Results, None]:
-        """Yield the steps: all units, then as many results; the answers are sent in."""
+        """Yield the steps: the units to read, then how many results to take; store the results that are sent in."""
         for number, self.tile in enumerate(patient.tiles()):
             units = tuple(item.payload for item in self.tile)
             yield PatientStep(units, patient.memory, begins=True) if number == 0 else PatientStep(units)
@@ -189,7 +189,7 @@ class _Worker:
             self.requests.send_bytes(pickle.dumps(request, pickle.HIGHEST_PROTOCOL))
 
     def receive(self) -> Results | PatientResults | None:
-        """Return a batch's or a large patient's results, None while it loads or works; ConfigError or _WorkerDied.
+        """Wait for a reply; return the task's results, None if more must come; _WorkerDied, or ConfigError at start.
 
         ConfigError if it cannot load; StorageError if it cannot write its sealed files.
         """
@@ -220,7 +220,7 @@ class _Worker:
         return None
 
     def _explain_end(self) -> str:
-        """Wait for the process to end, and return how it did: its code, or the signal's name."""
+        """Wait for the process to end, and return how as a phrase: "ended with code 1", "was ended by SIGKILL"."""
         code = self.process.wait()
         return f"ended with code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
 
@@ -233,7 +233,7 @@ class _Worker:
 
 
 def _environment() -> dict[str, str]:
-    """Return this process's environment variables without secrets, for workers."""
+    """Return this process's environment variables, but for those that hold secrets, for workers."""
     hidden = (secret_keys.VARIABLE, VAULT_VARIABLE, STATE_VARIABLE)
     return {name: value for name, value in os.environ.items() if name not in hidden}
 
@@ -301,14 +301,14 @@ class Pool:
         worker.close()
 
     def _try_again(self, task: Task) -> Results | PatientResults:
-        """Return the results of a task whose worker died: run alone, else by parts, without what kills workers."""
+        """Run the task of a dead worker again, alone, else by parts; return its results, culprits withheld."""
         try:
             return self._run_alone(task)
         except _WorkerDied as death:
             return self._shrink(task, death) if isinstance(task, LargePatient) else self._divide(task, death)
 
     def _run_alone(self, task: Task) -> Results | PatientResults:
-        """Return the results of a task by the spare worker, which it starts if needed; _WorkerDied if it ends."""
+        """Run a task in the spare worker, started if needed, and return its results; _WorkerDied if the worker ends."""
         worker = self._spare or self._start_until_ready()
         self._spare = None
         results: Results | PatientResults | None = None
@@ -323,7 +323,7 @@ class Pool:
         return results
 
     def _run_batch(self, batch: Batch) -> Results:
-        """Return the results of a batch by the spare worker; _WorkerDied if it ends."""
+        """Run a batch in the spare worker, and return its results; _WorkerDied if the worker ends."""
         results = self._run_alone(batch)
         return () if isinstance(results, PatientResults) else results
 
@@ -378,7 +378,7 @@ class Pool:
         return results
 
     def _find_poison(self, patient: Batch, death: _WorkerDied) -> Results:
-        """Return the results of a patient's documents; those that end a worker by themselves are withheld.
+        """Return the results of one patient's batch that ends workers; the documents to blame are withheld.
 
         If only many of them together do it, all are withheld.
         """
@@ -418,7 +418,7 @@ class Pool:
 
 
 def _pair(task: Task, results: Results | PatientResults) -> Iterator[tuple[Batch, Results]]:
-    """Yield the items of a task with their results; of a large patient, in parts."""
+    """Yield (items, results) of a task, those of a large patient in parts; then close that and its results."""
     if isinstance(task, LargePatient) and isinstance(results, PatientResults):
         with closing(task), closing(results):
             yield from results.of(task)
@@ -427,7 +427,7 @@ def _pair(task: Task, results: Results | PatientResults) -> Iterator[tuple[Batch
 
 
 def _explain(how: str) -> str:
-    """Return the reason, in words, for withholding a document that ended its process."""
+    """Return why a document is withheld, as a sentence with `how` its process ended ("was ended by SIGKILL") in it."""
     return (
         f"the process that works on it {how}, each time, as when memory runs out; shorten it, or release it alone on a "
         "larger machine"

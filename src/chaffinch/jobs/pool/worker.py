@@ -73,7 +73,7 @@ class UnitSetup:
         patients: list[PatientWork] = []  # the one that is worked on
 
         def process(request: Request) -> Sequence[bytes | Withheld]:
-            """Return the results of a batch, or those of a step."""
+            """Process a batch, or a step of a large patient; return the results, none for a step that adds units."""
             if not isinstance(request, PatientStep):
                 return process_batch(
                     work, [codec.decode(unit) for unit, _ in request], [memory for _, memory in request]
@@ -108,7 +108,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def work_until_the_end(source: Connection, replies: int) -> None:
-    """Process batches from one pipe, send results through the other; at its end exit the process."""
+    """Process batches from the pipe `source`, write results to descriptor `replies`; exit the process at its end."""
     turn_off_core_dumps()
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means

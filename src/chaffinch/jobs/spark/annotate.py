@@ -186,12 +186,12 @@ class RelatePartition:
 
 @lru_cache(maxsize=2)  # of this Python worker: a model is loaded once
 def _load(model: ModelFile, precision: float | None) -> Any:
-    """Load a model once per process, at a precision if given."""
+    """Load a model, once per process; an extractor at `precision`, if given."""
     return model.load() if precision is None else model.load().with_precision(precision)
 
 
 def _kinds(found: str, kind: Any) -> dict[str, Callable[[], Any]]:
-    """Return {column: function that makes its Arrow type} of a result; `found` is the column of finds."""
+    """Return {column: function that makes its Arrow type} of a result table; its column `found` has the type `kind`."""
     import pyarrow as pa
 
     names = ("id", "patient", "text", found, "status", "reason", "model_sha256")
@@ -201,7 +201,7 @@ def _kinds(found: str, kind: Any) -> dict[str, Callable[[], Any]]:
 def _rows(
     notes: Sequence[Note], annotate: Callable[[Sequence[Document]], list[list[dict[str, Any]]]], found: str, sha256: str
 ) -> list[Mapping[str, Any]]:
-    """Return a row for each note, in order: what was found, or the reason if the note failed."""
+    """Return a row for each note, in order: what `annotate` found, in column `found`, or the reason if it failed."""
     docs: dict[int, Document] = {}
     results: dict[int, list[dict[str, Any]] | Exception] = {}
     for place, note in enumerate(notes):
@@ -242,12 +242,12 @@ def _annotate_each(
 
 
 def _withheld_row(note: Note, why: str, found: str, sha256: str) -> Mapping[str, Any]:
-    """Return the row of a note that is withheld; `found` is the column of finds, `sha256` that of the model."""
+    """Return the row of a note withheld for the reason `why`; `found` is its empty column, `sha256` the model's."""
     return _row(note, found, sha256) | {"status": "withheld", "reason": why}
 
 
 def _row(note: Note, found: str, sha256: str) -> dict[str, Any]:
-    """Return the row of a note without finds, status and reason."""
+    """Return the row of a note, its column `found`, status and reason still None; `sha256` is the model's."""
     return {
         "id": note.id, "patient": note.patient, "text": note.text, found: None, "status": None, "reason": None,
         "model_sha256": sha256,

@@ -57,7 +57,7 @@ def count_failed_attempts() -> int:
 
 
 def _map_in_pool(work: NoteWork, pool: Pool, notes: Sequence[Note]) -> Rows:
-    """Return the rows of a batch, made by the pool's worker."""
+    """Return the rows of a batch, made by the pool's worker; a note that ends the worker is withheld."""
     items = [
         WorkItem(place, "", pickle.dumps(note, pickle.HIGHEST_PROTOCOL), note.patient or note.id or "")
         for place, note in enumerate(notes)

@@ -51,7 +51,7 @@ class Note:
 
 
 def batch_notes(batches: Iterable[pa.RecordBatch], *, need_patient: str = "") -> Iterator[list[Note]]:
-    """Yield the notes of a partition in batches of whole patients.
+    """Yield the notes of a partition in batches of whole patients; `need_patient`: the fault of a note without patient.
 
     `need_patient` is the fault of notes without a patient; empty if they need none.
     """
@@ -71,7 +71,7 @@ def batch_notes(batches: Iterable[pa.RecordBatch], *, need_patient: str = "") ->
 
 
 def _note(place: int, row: Mapping[str, Any], need_patient: str) -> Note:
-    """Return the note of a row, with a fault instead of text if it cannot be used; a number by place if it has none."""
+    """Return a row's note, numbered by `place` if it has no number; with a fault and no text if it cannot be used."""
     number = place if row["number"] is None else row["number"]
     fault = ""
     if isinstance(row["text"], _Unreadable) or isinstance(row["id"], _Unreadable):

@@ -280,7 +280,7 @@ class CountPartition:
 
 
 def _count_order(notes: DataFrame, max_chars: int) -> Order | None:
-    """Return the day–month order of nearly all unambiguous dates in the first notes; None if they disagree."""
+    """Return the order of day and month of nearly all unambiguous dates in the first notes; None if mixed or none."""
     first = notes.orderBy("number", "id").limit(SAMPLE_NOTES)
     votes: Counter[Order] = Counter()
     characters = 0

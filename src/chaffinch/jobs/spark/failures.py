@@ -34,7 +34,7 @@ _REASONS = {  # the first whose key is in the message
 
 @contextmanager
 def explain_failures() -> Iterator[None]:
-    """Raise an error of ours for one that Spark raises within the block; it quotes nothing of Spark's message.
+    """Raise a ChaffinchError in place of one that Spark raises within the block, whose message may quote rows.
 
     An error that a worker raised on purpose is raised again here.
     """
@@ -47,7 +47,7 @@ def explain_failures() -> Iterator[None]:
 
 
 def explain(error: Exception) -> ChaffinchError:
-    """Return the error of ours for one of Spark's."""
+    """Return the ChaffinchError for an error of Spark's: the one a worker raised, else by a known reason or a name."""
     message = str(error)
     ours = _OURS.findall(message)
     if ours:

@@ -62,7 +62,7 @@ def release_table(session: SparkSession, job: TableRelease) -> dict[str, Any]:
 
 
 def _release_to(session: SparkSession, job: TableRelease, part: Path) -> dict[str, Any]:
-    """Release the table to a folder, and move it to the output when it is complete; return the manifest."""
+    """Release the table to the folder `part`, and move that to the output when it is complete; return the manifest."""
     source = session.read.parquet(str(job.notes.absolute()))
     _check_files(job.notes, source)
     df, text, name, patient = _choose(session, source, job)
@@ -138,7 +138,7 @@ def _number(session: SparkSession, source: DataFrame) -> DataFrame:
 
 
 def _manifest(released: DataFrame, job: TableRelease) -> dict[str, Any]:
-    """Return counts and settings of a written table as a dict, without text and ids."""
+    """Return the manifest of a written table: counts and settings, without text and ids."""
     functions = import_functions()
     counts = released.groupBy("status", "reason", "model_sha256").count().collect()
     withheld = {row["reason"]: row["count"] for row in counts if row["status"] != RELEASED}

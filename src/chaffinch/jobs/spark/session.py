@@ -29,7 +29,7 @@ _PRIVATE = {
 
 
 def open_session(master: str, more: Mapping[str, str] | None = None) -> SparkSession:
-    """Return a Spark session on a master (local[N], spark://…, sc://… for Connect); ConfigError if it cannot be used.
+    """Open a Spark session on a master (local[N], spark://…, sc://… for Connect); ConfigError if it cannot be used.
 
     Local sessions listen on 127.0.0.1 only, and encrypt what they write to the disk. Raise ConfigError if the master
     does not answer, MissingExtraError without PySpark.

@@ -52,7 +52,7 @@ def read_notes(df: DataFrame, columns: NoteColumns, *, unique_ids: bool = False)
 
 
 def partition_notes(notes: DataFrame, *, by_patient: bool, partitions: int | None = None) -> DataFrame:
-    """Return notes in `partitions` parts, with `by_patient` a patient's in one, parts sorted; ConfigError below 1."""
+    """Divide notes into `partitions` parts; `by_patient`: a patient's notes are in one, sorted; ConfigError below 1."""
     if partitions is not None and partitions < 1:
         raise ConfigError(f"partitions must be at least 1, got {partitions}")
     if not by_patient:
@@ -86,7 +86,7 @@ def quiet_pandas() -> Iterator[None]:
 
 
 def _choose(df: DataFrame, columns: NoteColumns) -> dict[str, Any]:
-    """Return {name: expression} of the chosen columns; ConfigError if one is missing, double or of a wrong type."""
+    """Return {role: expression} of the chosen columns (text, id …); ConfigError if one is missing, double or unfit."""
     functions = import_functions()
     types = [(field.name, field.dataType.simpleString()) for field in df.schema.fields]
 

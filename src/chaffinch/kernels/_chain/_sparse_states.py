@@ -191,7 +191,7 @@ def _add_four(layout: BatchLayout, messages: Messages, steps: Ints, table: Float
 
 @kernel()
 def add_pairs(layout: BatchLayout, messages: Messages, steps: Ints, where: Ints, pairs: Floats) -> None:
-    """Add forward * weight of each step into a token n of `steps` to pairs[where[n]] (K, K), without the table.
+    """Add forward * weight of each step into a token n of `steps` to pairs[where[n]] (K, K); transitions are left out.
 
     It is fastest if steps between the same two lists follow one another.
     """

@@ -88,7 +88,7 @@ class Nodes:
         return Nodes(self.tags[where], self.buckets[where], self.shares[:, where], self.features[where])
 
     def scores(self, weights: CliqueWeights) -> Floats:
-        """Return (M, L) the score of every label at every node, given the labels (shares) of the other occurrences."""
+        """Return (M, L) the scores of labels at every node, given the shares of labels among the other occurrences."""
         out = np.where(np.arange(self.buckets.shape[1]) > 0, weights.unary[1, 0], weights.unary[0, 0])
         out = out + np.concatenate(
             [weights.unary[0, 2 + self.buckets[:, :1]], weights.unary[1, 2 + self.buckets[:, 1:]]], axis=1

@@ -51,7 +51,7 @@ def learn_concentrations(q: Globals, counts: Counts) -> Globals:
 
 
 def _tag_concentration(shape: Shape, counts: Counts, alpha: float) -> float:
-    """Return the refitted concentration of the rows of next tags, over tags that may follow."""
+    """Return the Dirichlet concentration of tag transitions refitted to the counts, over the tags that may follow."""
     return iterate_fixed_point(tag_counts(shape, counts), alpha, base=shape.follows[shape.tags].astype(np.float64))
 
 

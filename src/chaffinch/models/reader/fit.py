@@ -38,7 +38,7 @@ IGNORED = -1  # the label number of a token that is read, and neither learnt as 
 _STEP = 16  # batches are padded to a multiple
 
 
-class Lesson(NamedTuple):
+class TrainingWindow(NamedTuple):
     """One window to learn from."""
 
     columns: Ints  # (4, n) pieces, shapes, gaps, lengths
@@ -80,7 +80,7 @@ class Lessons:
         self.vocabulary, self.config = vocabulary, config
         self.rng = np.random.default_rng(config.seed)
 
-    def __call__(self, epoch: int) -> list[list[Lesson]]:
+    def __call__(self, epoch: int) -> list[list[TrainingWindow]]:
         """Return an epoch's windows of word pieces in shuffled batches; DataError if there are no notes."""
         found = [
             lesson for doc in self.epochs(epoch) for lesson in lessons_of(self._see(doc), self.config.length, self.rng)
@@ -109,7 +109,7 @@ def train(start: Callable[[], Any], lessons: Lessons, watcher: Watcher) -> Any:
     return network
 
 
-def lessons_of(seen: tuple[Inputs, Ints], most: int, rng: np.random.Generator) -> Iterator[Lesson]:
+def lessons_of(seen: tuple[Inputs, Ints], most: int, rng: np.random.Generator) -> Iterator[TrainingWindow]:
     """Yield a document's windows of random lengths up to `most` pieces, with the labels of tokens begun there.
 
     Tokens whose label is `IGNORED` are read, not learnt from.
@@ -122,7 +122,7 @@ def lessons_of(seen: tuple[Inputs, Ints], most: int, rng: np.random.Generator) -
             length = min(most, size - at)
         tokens = np.flatnonzero((inputs.firsts >= at) & (inputs.firsts < at + length) & (labels != IGNORED))
         if len(tokens):
-            yield Lesson(inputs.columns[:, at : at + length], inputs.firsts[tokens] - at + 1, labels[tokens])
+            yield TrainingWindow(inputs.columns[:, at : at + length], inputs.firsts[tokens] - at + 1, labels[tokens])
         at += length
 
 
@@ -154,7 +154,7 @@ def build(encoder: Any, config: Reader, labels: int) -> Any:
     )
 
 
-def scores(network: Any, lessons: Sequence[Lesson], vocabulary: Vocabulary) -> Any:
+def scores(network: Any, lessons: Sequence[TrainingWindow], vocabulary: Vocabulary) -> Any:
     """Return (n, L) label scores of the first pieces of all windows' tokens, in order, as a tensor with gradients."""
     import torch
 
@@ -168,7 +168,7 @@ def scores(network: Any, lessons: Sequence[Lesson], vocabulary: Vocabulary) -> A
     return network["head"](states[torch.from_numpy(rows), torch.from_numpy(places)])
 
 
-def _pad(lessons: Sequence[Lesson], vocabulary: Vocabulary) -> tuple[NDArray[np.int64], Ints]:
+def _pad(lessons: Sequence[TrainingWindow], vocabulary: Vocabulary) -> tuple[NDArray[np.int64], Ints]:
     """Return ((4, B, n) pieces, shapes, gaps, lengths, padded to a multiple of `_STEP`; (B, n) mask, 1 for pieces)."""
     longest = max(lesson.size for lesson in lessons) + SPECIALS
     longest = -(-longest // _STEP) * _STEP
@@ -181,11 +181,11 @@ def _pad(lessons: Sequence[Lesson], vocabulary: Vocabulary) -> tuple[NDArray[np.
     return columns, mask
 
 
-def _batches(lessons: Sequence[Lesson], pieces: int, rng: np.random.Generator) -> list[list[Lesson]]:
+def _batches(lessons: Sequence[TrainingWindow], pieces: int, rng: np.random.Generator) -> list[list[TrainingWindow]]:
     """Return the windows in shuffled batches of at most `pieces` padded pieces; those in one have similar lengths."""
-    order, out = rng.permutation(len(lessons)).tolist(), list[list[Lesson]]()
+    order, out = rng.permutation(len(lessons)).tolist(), list[list[TrainingWindow]]()
     for at in range(0, len(order), POOL):
-        held: list[Lesson] = []
+        held: list[TrainingWindow] = []
         for place in sorted(order[at : at + POOL], key=lambda number: lessons[number].size):
             lesson = lessons[place]
             if held and (len(held) + 1) * (lesson.size + SPECIALS) > pieces:

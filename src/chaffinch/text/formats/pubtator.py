@@ -54,7 +54,7 @@ class _Block:
 
     @property
     def text(self) -> str:
-        """Return title and abstract with a line end between them."""
+        """Return title and abstract with a line end between them, or the title alone if there is no abstract."""
         return f"{self.title}\n{self.abstract}" if self.abstract else self.title
 
 

@@ -50,7 +50,7 @@ class UimaJson:
         return start.startswith(b"{") and (b'"%TYPES"' in head or b'"%FEATURE_STRUCTURES"' in head)
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield a unit per file."""
+        """Yield a unit per file: a document that is parsed when the unit is read."""
         return file_units(files, partial(_parse, options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:

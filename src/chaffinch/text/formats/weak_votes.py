@@ -169,7 +169,7 @@ def _document(item: VotedSentence, key: str, names: Sequence[str] | None, option
 
 
 def _by_source(rows: Sequence[Sequence[Any]], length: int) -> list[list[Any]]:
-    """Return rows of tags by token as lists by source; DataError unless there are `length` rows of one size."""
+    """Turn a row of tags per token into a list of tags per source; DataError unless `length` rows of one size."""
     if len(rows) != length or len({len(row) for row in rows}) > 1:
         raise DataError(f'"weak_labels" must have {length} rows, one per token, with one tag per source in each')
     return [list(column) for column in zip(*rows, strict=True)]

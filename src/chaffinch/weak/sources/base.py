@@ -81,7 +81,7 @@ def kind_of(source: Source) -> str:
 
 
 def is_plain_data(source: Source) -> bool:
-    """Tell whether a source is plain data, which can go to other processes and into model files."""
+    """Tell whether a source of votes is plain data (no code, no model), fit for other processes and for model files."""
     return isinstance(source, SourceKind) and not source.beyond_data
 
 

@@ -135,6 +135,6 @@ class _ReaderPages:
         return asdict(explain_stretch(self.desk, user, number_of(request), place.start, place.end))
 
     def preview(self, request: Request, user: User, body: bytes) -> Any:
-        """Answer with start, end and new text of each replacement that a release would write for the marks."""
+        """Answer with start, end, new text of what a release would replace by the stored marks; `body` is unused."""
         opened = reading.open_task(self.desk, user, number_of(request))
         return {"places": preview(self.desk, user, opened.note, opened.marks)}

@@ -40,7 +40,7 @@ class GlanceVoice:
         check_fractions(self, "weight")
 
     def join(self, soft: Soft, index: TokenIndex, docs: Sequence[Document]) -> Soft:
-        """Return (N, L) soft labels with other chances of an identifier for doubtful words.
+        """Return (N, L) soft labels in which doubtful words have their log-odds averaged with those of the glance.
 
         `index` holds the documents with cues, `docs` the same documents as they are written.
         """
@@ -57,7 +57,7 @@ class GlanceVoice:
         return with_odds(soft, tokens, odds)
 
     def read(self, doc: Document, cued: Document, tokens: Ints) -> Floats:
-        """Return (n,) the log-odds of an identifier for tokens of a document; NaN without a letter or a digit."""
+        """Return (n,) the log-odds of an identifier for tokens of a document; NaN for those without letter or digit."""
         edges = doc.tokens[tokens].tolist()
         words = np.array([any(map(str.isalnum, doc.text[start:end])) for start, end in edges], np.bool_)
         out = np.full(len(tokens), np.nan)
@@ -65,7 +65,7 @@ class GlanceVoice:
         return out
 
     def chances(self, doc: Document, cued: Document) -> Floats:
-        """Return (T,) the chance of an identifier for every token of a document, by the glance alone; NaN without."""
+        """Return (T,) each token's chance to be an identifier, by the glance alone; NaN without a letter or digit."""
         return np.asarray(1.0 / (1.0 + np.exp(-self.read(doc, cued, np.arange(len(doc.tokens))))))
 
     def describe(self) -> dict[str, Any]:

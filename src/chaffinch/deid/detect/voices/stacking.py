@@ -53,7 +53,7 @@ class Stack:
     offset: Floats  # (1,)
 
     def rescore(self, index: TokenIndex, softs: Sequence[Soft]) -> Soft:
-        """Return (N, L) the taggers' mean soft labels, doubtful tokens with new chances if as many taggers as learnt.
+        """Return (N, L) the taggers' mean soft labels, with new chances for doubtful tokens if `taggers` are as learnt.
 
         A model with another number of taggers gets the mean.
         """
@@ -129,7 +129,7 @@ def doubtful_tokens(index: TokenIndex, softs: Sequence[Soft], soft: Soft, labels
 
 
 def _same_word(index: TokenIndex, odds: Floats, tokens: Ints) -> Floats:
-    """Return (D, 4) of a token's word in its note: how often, if only once, the others' mean odds, all its highest."""
+    """Return (D, 4) of each token's word in its note: frequency, if once, mean odds of its others, highest of all."""
     group, count = np.full(len(odds), -1), 0  # the number of the word in its note, for words of doubtful tokens
     begins = np.searchsorted(tokens, index.bounds).tolist()
     for number, (first, end) in enumerate(pairwise(index.bounds)):

@@ -80,12 +80,12 @@ class Redrawer:
 
 
 def _scramble(old: str, rng: np.random.Generator, *, letters: bool) -> str:
-    """Return a text of the same shape: other digits and, if asked for, other letters."""
+    """Return a text of the same shape with random digits and, if `letters`, random letters of the same case."""
     return "".join(_draw_sign(sign, rng, letters) for sign in old)
 
 
 def _draw_sign(sign: str, rng: np.random.Generator, letters: bool) -> str:
-    """Return another digit for a digit and, if asked for, another letter of the same case for a letter."""
+    """Return a random digit for a digit and, if `letters`, a random letter of the same case for a letter."""
     if sign.isdigit():
         return str(rng.integers(10))
     if letters and sign.isalpha():

@@ -43,7 +43,7 @@ class Cued(NamedTuple):
 Epochs = Callable[[int], Iterable[Cued]]  # the documents of an epoch, counted from 0
 
 
-class Lesson(NamedTuple):
+class TrainingDocument(NamedTuple):
     """One document to learn from."""
 
     words: Ints  # (T,) numbers of distinct words
@@ -91,7 +91,7 @@ def fit(
     number = {name: place for place, name in enumerate(("O", *names))}
     rng = np.random.default_rng(config.seed)
 
-    def lessons(epoch: int) -> Iterator[list[Lesson]]:
+    def lessons(epoch: int) -> Iterator[list[TrainingDocument]]:
         """Yield an epoch's documents in shuffled groups."""
         docs = first if epoch == 0 else list(epochs(epoch))
         order = rng.permutation(len(docs)).tolist()
@@ -120,7 +120,7 @@ def _lesson(
     config: Glance,
     cues: Mapping[tuple[str, str], int],
     words: _Words,
-) -> Lesson:
+) -> TrainingDocument:
     """Return what a glance sees of a document, and the label number of each token, 0 for other labels."""
     doc, T = each.doc, len(each.doc.tokens)
     labels, spans = np.zeros(T, np.int64), list(doc.layer(layer))
@@ -130,7 +130,7 @@ def _lesson(
     numbers = np.array([words.number(word) for word in seen.words], np.int64)
     counts = np.array([any(map(str.isalnum, word)) for word in seen.words], np.bool_)
     columns = np.array([word_columns(word) for word in seen.words], np.int64).reshape(-1, 2)
-    return Lesson(numbers, np.concatenate([columns.T, seen.gaps[None]]), seen.cues, labels, counts)
+    return TrainingDocument(numbers, np.concatenate([columns.T, seen.gaps[None]]), seen.cues, labels, counts)
 
 
 def build(config: Glance, cues: int, labels: int, size: int) -> Any:
@@ -150,7 +150,7 @@ def build(config: Glance, cues: int, labels: int, size: int) -> Any:
     return torch.nn.ModuleDict(parts | {"inner": inner, "outer": torch.nn.Linear(config.hidden, labels)})
 
 
-def scores(network: Any, lessons: Sequence[Lesson], config: Glance, words: _Words) -> Any:
+def scores(network: Any, lessons: Sequence[TrainingDocument], config: Glance, words: _Words) -> Any:
     """Return scores of labels (learnt tokens of all documents, L), as a tensor with gradients."""
     import torch
 
@@ -172,7 +172,7 @@ def scores(network: Any, lessons: Sequence[Lesson], config: Glance, words: _Word
     return network["outer"](dropped(torch.relu(network["inner"](inputs)), config.dropout, training))
 
 
-def _windows(lessons: Sequence[Lesson], reach: int) -> Ints:
+def _windows(lessons: Sequence[TrainingDocument], reach: int) -> Ints:
     """Return (learnt tokens, 2 R + 1) the rows of each token's window; the row after the last is that of an edge."""
     total, out, first = sum(len(lesson.words) for lesson in lessons), list[Ints](), 0
     for lesson in lessons:
@@ -185,7 +185,7 @@ def _windows(lessons: Sequence[Lesson], reach: int) -> Ints:
 
 def _learn(
     network: Any,
-    lessons: Callable[[int], Iterator[list[Lesson]]],
+    lessons: Callable[[int], Iterator[list[TrainingDocument]]],
     config: Glance,
     words: _Words,
     steps: int,

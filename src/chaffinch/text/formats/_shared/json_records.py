@@ -102,7 +102,7 @@ def convert(value: Any, kind: type[T]) -> T:
 
 
 def spans_of(items: Iterable[SpanItem]) -> list[Span]:
-    """Return the spans of JSON items whose types are checked: objects, or lists of start, end, label."""
+    """Return the spans of JSON items after `convert`: `SpanRecord` objects, or tuples of start, end, label."""
     return [
         Span(*item)
         if isinstance(item, tuple)
