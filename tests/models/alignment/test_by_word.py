@@ -86,6 +86,15 @@ def test_a_word_with_more_occurrences_than_are_decided_together_changes_alike() 
     assert check(docs, Model.default(), "recall", rng) > 20
 
 
+def test_a_label_that_is_taken_away_is_a_change() -> None:
+    rng = np.random.default_rng(4)
+    rows = [[("Bath", 0.03, 0.0)], [("Bath", 0.55, 0.0)], *([("Bath", 0.03, 0.0)] for _ in range(6))]
+    docs = [note(row, id=f"n{number}", group="p") for number, row in enumerate(rows)]
+    model = Model.default("balanced")
+    assert [(change.document, change.label) for change in changes_by_word(docs, model, "balanced", rng)] == [(1, "O")]
+    assert check(docs, model, "balanced", rng) == 1
+
+
 def test_a_model_that_weighs_neighbours_is_refused() -> None:
     drawn: CliqueWeights = weights(np.random.default_rng(1))
     with pytest.raises(ConfigError, match="all documents of a patient together"):
