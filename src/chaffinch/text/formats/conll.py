@@ -98,7 +98,7 @@ class ColumnFormat:
     can: ClassVar[Capabilities] = Capabilities("stream", 4, needs_tokens=True, cuts=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Tell, for IOB2 only, if marks or enough rows are there and nine in ten are equally wide and end in a tag."""
+        """Tell, for IOB2 only, whether there are marks or many rows, most equally wide and with a tag at the end."""
         if self.scheme != "IOB2":
             return False
         lines = head.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")

@@ -114,7 +114,7 @@ def _to_spacy(doc: Document, spacy: Any, vocabulary: Any) -> Any:
 
 
 def _cut_text(doc: Document) -> tuple[list[str], list[bool], list[int]]:
-    """Return (words that make up the text, whether an unlisted blank follows each, where each starts)."""
+    """Return (words that make up the text, whether each is followed by a blank that is no word, where each starts)."""
     spans = [span for layer in doc.layers.values() for span in layer]
     starts, ends = {span.start for span in spans}, {span.end for span in spans}
     edges = {0, len(doc.text), *starts, *ends, *doc.tokens.ravel().tolist()}

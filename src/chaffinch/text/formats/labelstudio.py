@@ -190,7 +190,7 @@ def _text_key(data: Mapping[str, Any], items: Sequence[LabelItem]) -> str:
 
 
 def _offset_counter(text: str, regions: Sequence[RegionValue]) -> Callable[[int], int]:
-    """Return a function from offset to code point: none needed if regions fit, else from UTF-16; or DataError."""
+    """Return a function from offset to code point: the same if all regions fit so, else from UTF-16; or DataError."""
     units = np.zeros(1, np.int64)  # how many units there are before each character
 
     def of_units(offset: int) -> int:

@@ -108,7 +108,7 @@ def _blocks(file: Entry, options: ReadOptions) -> Iterator[Record[_Block]]:
 
 
 def _take(block: _Block | None, content: str, header: re.Match[str] | None, options: ReadOptions) -> None:
-    """Add a line but a title to the block: abstract, mention or relation; count losses; DataError if none of them."""
+    """Add a line that is no title to the block: abstract, mention or relation; count losses; DataError for others."""
     columns = content.split("\t")
     if block is None or (header[1] if header else columns[0]) != block.id:
         raise DataError("belongs to no document: its id is not that of the |t| line above it")

@@ -185,7 +185,7 @@ def cases(desk: Desk, user: User) -> list[tuple[int, int]]:
 
 
 def open_case(desk: Desk, user: User, number: int) -> Case:
-    """Take a note; return its differences and settlements; Forbidden if none or no adjudicator, DataError if taken."""
+    """Take a note; return its differences and settlements; Forbidden without any or to others, DataError if taken."""
     require(user, "adjudicator")
     database = desk.project.database
     with database.read() as connection:

@@ -28,7 +28,7 @@ class Seen:
 
 
 def see(doc: Document, cued: Document, layers: Sequence[str], cues: Mapping[tuple[str, str], int], near: Ints) -> Seen:
-    """Return what there is to see of the tokens `near` (n,) of a document.
+    """Return the words, gap classes and cues of the tokens `near` (n,) of a document; `cued` is the same one with cues.
 
     `cued` is the same document with the layers of cues, perhaps in capitals; `cues` numbers layers' labels, from 1.
     """

@@ -55,7 +55,7 @@ def choose_columns(
     show: bool = True,
     ids_are: Sequence[str] = ID_NAMES,
 ) -> ChosenColumns:
-    """Return the columns of text, id and patient, by name and content; ConfigError if the text is not sure.
+    """Return the columns of text, id and patient, by name and content; ConfigError if that of the text is not sure.
 
     `rows` are a sample. With `show`, messages may list the names of the columns: they are surely names. `ids_are` are
     the names that columns of ids have.
