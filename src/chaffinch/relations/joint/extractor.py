@@ -87,7 +87,7 @@ class JointExtractor:
             yield replace(doc, relations=others + found)
 
     def score_tuples(self, docs: Iterable[Document]) -> Iterator[TupleScores]:
-        """Yield each document's found tuples' scores, which are right, and how many tuples are stated."""
+        """Yield each document's found tuples' scores, flags of right ones, and number of stated tuples."""
         documents = list(docs)
         for doc, found in zip(documents, self._all_relations(documents), strict=True):
             stated = {self.schema.key(spans) for item in doc.relations for spans in self.schema.tuples(item)}

@@ -98,7 +98,7 @@ class Progress:
 
 
 def assign_notes(desk: Desk, user: User) -> int:
-    """Store reading tasks for free arms, by quota and queue; return how many; stewards only; DataError: few readers."""
+    """Store reading tasks, by quota and queue, for notes that lack readers; return how many; stewards only."""
     require(user, "steward")
     config = desk.project.config
     with desk.project.database.change(user.name) as change:
