@@ -95,7 +95,7 @@ class Model:
     def _read_with_confidence(
         self, seen: Observed, columns: Sequence[Column], bias: Bias
     ) -> list[tuple[list[Run], Floats]]:
-        """Return the labelled runs of every document with calibrated probabilities of being right."""
+        """Return each document's labelled runs with the chances of being right, calibrated but for token classes."""
         last, inner, inner_columns = self.readings[-1], seen, columns
         if self.config.classify == "tokens":
             return self._token_confidence(seen, columns, bias)

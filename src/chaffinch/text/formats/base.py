@@ -213,7 +213,7 @@ class WriteOptions:
         return columns if self.keep_columns and columns is not None and columns.format == form else None
 
     def spans(self, doc: Document) -> tuple[Span, ...]:
-        """Return the layer's spans to write; count as lost other layers and its name, unless gold; or DataError."""
+        """Return the layer's spans to write; count other layers, and its name unless gold, as lost; or DataError."""
         chosen = doc.layer(self.layer)
         name = self.layer or ("gold" if "gold" in doc.layers or len(doc.layers) != 1 else next(iter(doc.layers)))
         others = [spans for other, spans in doc.layers.items() if other != name]
