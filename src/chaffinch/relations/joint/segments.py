@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
 
 def lines(doc: Document, schema: Schema, config: Extraction) -> Iterator[Line]:
-    """Yield each non-empty sentence in segments, with model input and stated tuples; ConfigError if not yet chosen.
+    """Yield each non-empty sentence in segments, with model input and stated tuples; ConfigError for "auto" segments.
 
     What must be chosen is the representation: "auto" raises ConfigError.
     """
