@@ -127,7 +127,7 @@ def _put_moves(gap: Gap, T: int, states: States, path: Places, sign: int) -> int
 
 @helper()
 def _fill_gap(gap: Gap, seen: SparseInput, s: int, states: States, right: Places, wrong: Places, moves: bool) -> int:
-    """Add to the empty gap the features (and moves if asked) of `right` minus those of `wrong`; return its square."""
+    """Add to the empty gap features (and moves if asked) of `right` minus those of `wrong`; return its squared norm."""
     T, squared = seen.ends[s] - seen.begins[s], 0
     for t in range(T):
         if right[t] != wrong[t]:

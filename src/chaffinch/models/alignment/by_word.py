@@ -144,7 +144,7 @@ class _Part:
         return len(self.tokens)
 
     def add_word(self, packed: Iterable[bytes]) -> None:
-        """Add all occurrences of one word."""
+        """Add all occurrences of one word, each packed as MessagePack."""
         table: dict[str, int] = {}
         for content in packed:
             one = msgspec.msgpack.decode(content, type=Occurrence)

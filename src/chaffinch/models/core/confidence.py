@@ -167,7 +167,7 @@ def _score(batch: Batch, gold: Ints) -> float:
 
 
 def best_scale(batch: Batch, known: Callable[[float], float]) -> float:
-    """Return the scale, 0.05 to 20, of most penalised likelihood of the known labels, by golden-section search.
+    """Return the scale, 0.05 to 20, of highest penalised likelihood of the known labels, by golden-section search.
 
     `known` returns the log-potential of the known labels at a scale. A weak prior keeps the scale near 1, because text
     without any mistake would drive it to its limit.

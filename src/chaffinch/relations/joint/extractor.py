@@ -48,7 +48,7 @@ class PairingRule(NamedTuple):
     level: float
 
     def apply(self, reading: PhraseReading, roles: int) -> PhraseReading:
-        """Return the reading labelled by this rule; extracted if each role has a segment and the lead is over."""
+        """Return the reading with this rule's labels; extracted if each role has one and the lead is above `lead`."""
         over = reading.chances >= self.level  # (T, roles)
         labels = tuple(int(mask) for mask in over @ (1 << np.arange(roles)))
         enough = reading.positive - reading.null > self.lead if np.isfinite(reading.positive) else False

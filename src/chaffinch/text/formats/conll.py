@@ -116,7 +116,7 @@ class ColumnFormat:
             yield from record_units(file, _blocks(file, name, options), partial(_document, options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a file in the first document's layout, with marks if needed; count losses; return the number."""
+        """Write a file in the first document's layout, marks if needed; count losses; return how many documents."""
         waiting = iter(documents)
         ahead = list(islice(waiting, 2))
         stem = str(PurePosixPath(target.name).with_suffix(""))

@@ -58,7 +58,7 @@ class DocBinFormat:
             yield from record_units(file, _records(file, files, options), partial(_document, options), "document")
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write all documents, held in memory until then; count losses; return their number; MissingExtraError."""
+        """Write all documents, held in memory till then; count losses; return how many it wrote; MissingExtraError."""
         spacy = _spacy()
         vocabulary = spacy.vocab.Vocab()
         box = spacy.tokens.DocBin(store_user_data=True)

@@ -104,7 +104,7 @@ class JsonLines:
         return object_units(files, partial(document_of, options=options, chosen=chosen))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a line per document; only infinite numbers and NaN do not come back (counted); return the number."""
+        """Write a line per document; infinite numbers and NaN are lost (counted); return how many documents."""
         return write_lines(documents, target, lambda doc: _record(doc, options))
 
 

@@ -94,7 +94,7 @@ class LabelStudio:
             yield from record_units(file, _tasks(file, files), partial(_parse_task, options), "task")
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a JSON list with one task per document, offsets in code points; count losses; return their number."""
+        """Write a JSON list, one task per document, offsets in code points; count losses; return how many documents."""
         encoder = msgspec.json.Encoder()
         count = 0
         with target.open("wb") as stream:

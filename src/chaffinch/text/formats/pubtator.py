@@ -78,7 +78,7 @@ class PubTator:
             yield from record_units(file, _blocks(file, options), partial(_document, options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a block of lines per document, an empty line after each; count losses; return their number."""
+        """Write a block of lines per document, an empty line after each; count losses; return how many documents."""
         count = 0
         with target.open("w", encoding="utf-8", newline="") as stream:
             for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)

@@ -122,7 +122,7 @@ def reader_queue(desk: Desk, user: User, *, status: str = "open", category: str 
 
 
 def _order(desk: Desk, connection: Connection, tasks: Iterable[int]) -> Sequence[Place]:
-    """Return the places of these notes in the reading order of all notes."""
+    """Return the places of the notes numbered `tasks` in the reading order of all notes."""
     wanted = set(tasks)
     places = reading_order(waiting_notes(connection), desk.project.config.random)
     return [place for place in places if place.note in wanted]

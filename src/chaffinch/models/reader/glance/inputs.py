@@ -42,7 +42,7 @@ def word_columns(word: str) -> tuple[int, int]:
 
 
 def _gaps(doc: Document, near: Ints) -> Ints:
-    """Return (n,) the class of the gap before each token; a document begins a line.
+    """Return (n,) the class of the gap before each of the tokens `near`; a document begins a line.
 
     A name typed with a tab or two blanks is the same name, so such a gap is one blank.
     """
