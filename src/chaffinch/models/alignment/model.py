@@ -202,7 +202,7 @@ def free_nodes(words: RepeatedWords, graphs: Graphs, open_nodes: graph.Flags) ->
 
 
 def by_patient(documents: Sequence[Document]) -> list[list[int]]:
-    """Return per patient the indices of its documents, sorted by id and text; a nameless document is alone."""
+    """Return per patient the indices of the documents, sorted by id and text; one without patient and id is alone."""
     members: dict[tuple[str, int], list[int]] = {}
     for i, doc in enumerate(documents):
         nameless = doc.group is None and not doc.id

@@ -51,7 +51,7 @@ class ColumnLayout:
     width: int = 2
 
     def mark(self, name: str, otherwise: str) -> str:
-        """Return the -DOCSTART- line of a document, with its id unless the reader would assign the same."""
+        """Return a document's -DOCSTART- line, with the id `name` unless the reader would assign it (`otherwise`)."""
         filling = ["O"] * max(1, self.width - 2)
         if name == otherwise:
             return self.separator.join([_DOCSTART, *(["-X-"] if self.width > 2 else []), *filling])

@@ -225,7 +225,7 @@ def relabel(spans: Iterable[Span], labels: Mapping[str, str]) -> list[Span]:
 
 
 def check_labels(labels: object, what: str) -> dict[str, str]:
-    """Return a table of labels as a dict; ConfigError, which names `what` it is, if it does not map names to names."""
+    """Return a table of labels as a dict; ConfigError, which names `what`, unless it maps names to names."""
     if not isinstance(labels, Mapping):
         raise ConfigError(f"{what} must be a table from labels to labels, got {type(labels).__name__}")
     for label, ours in labels.items():

@@ -265,7 +265,7 @@ def list_closed_notes(desk: Desk, connection: Connection) -> Iterator[tuple[Stor
 
 
 def _two_readers(desk: Desk, connection: Connection, note: int) -> Sequence[tuple[Mark, ...]]:
-    """Return the marks of each reader of a note, first arm first."""
+    """Return the marks of each reader of a note, the first reader's first."""
     arms = [task for task in list_assignments(connection, note=note) if task.arm != ADJUDICATOR]
     return [desk.marks(connection, task) for task in sorted(arms, key=lambda task: task.arm)]
 

@@ -93,7 +93,7 @@ def choose_for_files(
 
 
 def _find_named(name: str, names: Sequence[str], option: str, listed: str, *, show: bool) -> str:
-    """Return the column `name` of `names`, exactly or else in any case; ConfigError on `option` unless one matches."""
+    """Return the column `name` of `names`, exactly or else in any case; ConfigError, with `option`, unless one fits."""
     exact = [column for column in names if column == name]
     same = exact or [column for column in names if _fold(column) == _fold(name)]
     if len(same) == 1:
