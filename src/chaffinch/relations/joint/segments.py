@@ -68,7 +68,7 @@ def _domains(piece: Piece, schema: Schema) -> int:
 
 
 def _pieces(doc: Document, first: int, end: int, mentions: Sequence[Mention], kind: Representation) -> list[Piece]:
-    """Return a sentence's segments, a mention as one word, its label; but for "phrase", those of a mention joined."""
+    """Return a sentence's segments, a mention as one word, its label; but for "phrase", one mention's are joined."""
     owner: dict[int, Mention] = {}
     for mention in sorted(mentions, key=lambda item: item.end - item.first):  # the longest overwrites the others
         owner.update(dict.fromkeys(range(mention.first, min(mention.end, end)), mention))

@@ -211,7 +211,7 @@ def is_capitalised(word: str) -> bool:
 
 
 def phrases_of(phrases: Phrases, what: str) -> tuple[str, ...]:
-    """Return the phrases of a list, or of a file with one per line; raise ConfigError if there is none."""
+    """Return the phrases of a list, or of a file with one per line; ConfigError, with `what`, if there is none."""
     return to_texts(read_phrases(phrases) if isinstance(phrases, str | Path) else phrases, what, least=1)
 
 
