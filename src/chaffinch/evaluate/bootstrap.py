@@ -34,7 +34,7 @@ class Intervals:
 
 
 def intervals(counts: MatchCounts, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0) -> Intervals | None:
-    """Return bootstrap intervals of all scores over documents; None below two documents or labels; or ConfigError.
+    """Return bootstrap intervals of all scores over documents; None below two documents or for no labels; ConfigError.
 
     Recall is undefined in a draw without gold spans of a label, precision in one without predictions: an interval uses
     only the draws in which its score is defined, and so does a label's part in a macro average. With few spans of a
@@ -87,7 +87,7 @@ class Difference:
 def f1_difference(
     first: MatchCounts, second: MatchCounts, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0
 ) -> Difference:
-    """Return micro F1 of the first less the second, bootstrap interval and p (None for one document); or DataError.
+    """Return micro F1 of `first` less `second`, its bootstrap interval and p, both None for one document; or DataError.
 
     DataError unless both have counts of equally many documents, ConfigError for `draws` or `level` out of range.
 

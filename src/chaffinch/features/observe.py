@@ -183,7 +183,7 @@ def stop_words(
     least: int = 10,
     share: float = 0.97,
 ) -> Keys:
-    """Return folded words, sorted, seen `least` times and by `floor` patients, in `share` of uses outside of spans.
+    """Return sorted keys of folded words seen `least` times, by `floor` patients, at least `share` of it outside spans.
 
     `inside` (N,) marks the tokens in a span; `patients` (D,) numbers the patient of each document, and `floor` of them
     must have used a word.

@@ -47,7 +47,7 @@ _MUC = tuple(
 
 
 def with_features(seen: Observed, features: WordSet, pack: Pack) -> Observed:
-    """Return the tokens with a set's features and an unknown word's; of their own only the word, or all but grams.
+    """Return the tokens with a set's features, and those of an unknown word, beside their own word (or all but grams).
 
     All but grams are kept for the sets "spelling" and "rich". The pad keeps its word alone.
 

@@ -100,7 +100,7 @@ def _announce(folder: Path | None) -> None:
 
 
 def _import_lean() -> None:
-    """Import modules of numba without packages that they only look for; another program may want them, ours does not.
+    """Import modules of numba, hiding from each the optional package that it looks for, which makes the start faster.
 
     Each costs a short run some hundredths of a second.
     """

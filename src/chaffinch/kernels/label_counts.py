@@ -58,7 +58,7 @@ def best_by_counts(unary: Floats, worth: Floats, cells: CountCells) -> tuple[flo
 
 
 def sum_by_counts(unary: Floats, worth: Floats, cells: CountCells) -> tuple[float, Floats]:
-    """Return (log of the sum of exp(score) over labellings, or -inf; (m, C) the share of each label in it, or 0).
+    """Return (log of the sum of exp(score) over labellings, or -inf; (m, C) each occurrence's label chances, or 0).
 
     The sum is -inf, and the shares are 0, if no labelling is possible.
     """

@@ -46,7 +46,7 @@ def method_of(config: Config) -> Method:
 
 
 def settings_of(config: Config | str) -> Config:
-    """Return settings as they are, of a method's name the default ones; ConfigError for anything else."""
+    """Return settings as they are, or the default ones of the method named; ConfigError for anything else."""
     if isinstance(config, str):
         if config not in METHODS:
             raise ConfigError(f"there is no method {config!r}; {did_you_mean(config, METHODS)}")

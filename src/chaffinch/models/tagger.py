@@ -100,7 +100,7 @@ class Tagger:
         align: Literal["recall", "balanced"] | None = None,
         workers: int = 1,
     ) -> Corpus:
-        """Return a corpus, read again each time, with all models' layers, the tagger's own as `layer`; ConfigError.
+        """Return a lazy corpus of the documents with earlier models' layers and this tagger's spans as `layer`.
 
         With `confidence`, `Span.score` is the probability that the span is right, calibrated if `calibrated`. `bias`
         adds to the score of a label at each of its tokens: {"O": -1} finds more, {"O": 1} less. With `align`, the
@@ -128,7 +128,7 @@ class Tagger:
         return Corpus(lambda: iter(self._align(list(self.posteriors(walk(), name=name)), name, align)))
 
     def posteriors(self, documents: Iterable[Document], *, name: str | None = None) -> Corpus:
-        """Return a corpus, read again each time, with earlier models' layers and soft labels, O included."""
+        """Return a lazy corpus of the documents with earlier models' layers and this tagger's soft labels `name`."""
 
         def add_posteriors(docs: Sequence[Document]) -> list[Document]:
             """Return a batch of documents with the soft layer, and the layers of the models in `before`, added."""
@@ -302,7 +302,7 @@ class _Training:
         return self.options.get("name") or method_of(self.config).name
 
     def run(self) -> Tagger:
-        """Return the tagger with its manifest, after training model and aligner on earlier steps' layers; or errors."""
+        """Train the model and, if asked, an aligner on earlier steps' layers; return the tagger with its manifest."""
         start, data, watcher = self.options.get("start"), self.data, Watcher(self.options.get("progress"))
         for step in self.steps:
             data = replace(data, documents=step(data.documents), dev=step(data.dev))

@@ -110,7 +110,7 @@ def sentence_of_both(doc: Document, spans: Iterable[Span]) -> SentencePlace | No
 
 
 def locate(doc: Document, spans: Iterable[Span]) -> list[Mention]:
-    """Return the distinct spans that cover a token, with these tokens, sorted by them."""
+    """Return a mention, which has its tokens, for each distinct span that covers a token, sorted by token."""
     distinct = sorted(set(spans))
     ranges = zip(distinct, doc.token_ranges(distinct).tolist(), strict=True)
     out = [Mention(span, first, end) for span, (first, end) in ranges if first < end]

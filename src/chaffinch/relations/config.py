@@ -102,7 +102,7 @@ class Extraction:
         return cls(representation=hmm.representation, seed=hmm.seed)
 
     def floor_for(self, groups: int) -> int:
-        """Return how many of `groups` documents or patients must show a feature: the floor set, else 1 or 2."""
+        """Return how many of `groups` documents or patients must show a feature: as set, else 1, or 2 of many."""
         return self.floor if self.floor is not None else 2 if groups >= FEW else 1
 
     def facts(self) -> dict[str, Any]:

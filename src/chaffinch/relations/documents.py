@@ -91,7 +91,7 @@ class DocumentExtractor:
             yield replace(doc, relations=(*others, *(finding.relation for finding in found)))
 
     def score_tuples(self, docs: Iterable[Document]) -> Iterator[TupleScores]:
-        """Yield each document's tuples' probabilities, which are right, and how many tuples are stated."""
+        """Yield each document's tuples' probabilities, flags of right ones, and number of stated tuples."""
         for doc, pairs, scores in self._score_documents(docs):
             stated = relation_concepts(doc, self.schema)
             right = np.array([pair.concepts in stated for pair in pairs], bool)

@@ -38,7 +38,7 @@ def share(value: float) -> str:
 
 
 def stairs(points: Sequence[Point], *, title: str, across: str, up: str) -> str:
-    """Return the SVG of points (x, y) as a curve in steps: at each next y from the point before on."""
+    """Return the SVG of points (x, y) as a curve in steps: each y holds from the x before up to its own."""
     path, last = [], None
     for x, y in points:
         if last is not None:

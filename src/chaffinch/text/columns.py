@@ -71,5 +71,5 @@ class Columns:
 
 
 def _shift_before(changes: Sequence[tuple[int, int, int, int]], place: int) -> int:
-    """Return by how many characters the changes that end at or before an offset move it."""
+    """Return by how many characters the changes that end at or before the offset `place` move it."""
     return sum((out_end - out_start) - (end - start) for start, end, out_start, out_end in changes if end <= place)

@@ -159,7 +159,7 @@ def _identity(doc: Document) -> str:
 
 
 def _first_part(sizes: dict[str, int], fraction: float, seed: int) -> set[str]:
-    """Return keys in seeded hash order, documents nearest to `fraction` of all; at least one, but never all.
+    """Return keys, chosen in seeded hash order till their documents are about `fraction` of all; never all of them.
 
     `sizes` has the number of documents of each key. Of a single key, nothing is returned.
     """

@@ -124,7 +124,7 @@ class Voice:
         }  # fmt: skip
 
     def move(self, offsets: Offsets) -> Voice:
-        """Return the voice with all offsets mapped, as by `View.back`."""
+        """Return the voice with all offsets mapped by the function `offsets`, such as `View.back`."""
         return replace(
             self,
             spans=tuple(_move_offsets(span, offsets) for span in self.spans),
@@ -198,7 +198,7 @@ class Explanation:
         }
 
     def move(self, offsets: Offsets) -> Explanation:
-        """Return the explanation with all offsets mapped, as by `View.back`."""
+        """Return the explanation with all offsets mapped by the function `offsets`, such as `View.back`."""
         return replace(
             self,
             span=_move_offsets(self.span, offsets),

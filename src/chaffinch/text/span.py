@@ -47,7 +47,7 @@ class Span:
 
 
 def find_overlap(spans: Sequence[Span]) -> tuple[Span, Span] | None:
-    """Return two spans of a sorted sequence that share a character, the first that meets one before it, or None."""
+    """Return the first two neighbours in a sorted sequence of spans that share a character, or None."""
     furthest: Span | None = None
     for span in spans:
         if furthest is not None and span.start < furthest.end:

@@ -118,7 +118,7 @@ class View:
         )  # fmt: skip
 
     def soft_back(self, soft: Soft, shown: Document, doc: Document) -> Soft:
-        """Return soft labels by the original's tokens: the row least O of the view's tokens it touches, else O.
+        """Return soft labels of the original's tokens: of the view's tokens each touches, the row least O; else O.
 
         `shown` is the document that `soft` belongs to, `doc` the original. A token that the view does not show is O.
         """
@@ -156,7 +156,7 @@ class ShownDocument:
         return cls(doc, doc) if view is None else cls(doc, view.document(doc), view)
 
     def restore(self, read: Document) -> Document:
-        """Return the original with all layers and soft labels that `read` has besides, in original offsets.
+        """Return the original with the layers and soft labels that `read` has beside it, in the original's offsets.
 
         `read` is the shown document, annotated. Where the text is its own view, it is returned as it is.
         """

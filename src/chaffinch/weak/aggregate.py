@@ -318,7 +318,7 @@ def load(path: str | Path, *, embedder: Embedder | None = None) -> FittedAggrega
 def _votes_to_learn(
     docs: Sequence[Document], fit_on: Sequence[Document] | None, sources: Sequence[str] | None
 ) -> VoteMatrix:  # fmt: skip
-    """Return the votes of `fit_on` with the labels of both, else of `docs`; DataError if `fit_on` is empty."""
+    """Return the votes of `fit_on` with the labels of `docs` too, or for None of `docs`; DataError if it is empty."""
     if fit_on is None:
         return collect_votes(docs, sources=sources)
     if not fit_on:

@@ -105,7 +105,7 @@ def apply(
     strict: bool = False,
     hints: bool = True,
 ) -> Applied:
-    """Run sources on documents; return these with "source:NAME" layers, and a report; `strict` raises DataError.
+    """Run sources on documents; return these with layers "source:NAME", and a report; DataError at a fault if `strict`.
 
     A source that raises an error casts no votes on that document, and a result that is no span of the text is dropped;
     both are counted, with the line of the source's file. A source that found nothing gets a hint, and so does one whose

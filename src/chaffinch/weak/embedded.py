@@ -63,7 +63,7 @@ class FittedCHMM:
 
     @classmethod
     def of(cls, state: State, embedder: Embedder | None = None) -> FittedCHMM:
-        """Rebuild the model with its embedder (default: the packaged one); ModelError if it is another or missing."""
+        """Rebuild the model with `embedder`, None: the packaged one; ModelError if it lacks or fitting had another."""
         model = chmm.Model.of(state)
         if embedder is None:
             try:
@@ -83,7 +83,7 @@ def fit(
     votes: VoteMatrix, docs: Sequence[Document], config: CHMM | None = None, *, watcher: Watcher | None = None,
     embedder: Embedder | None = None, dev: Sequence[Document] = (),
 ) -> FittedCHMM:  # fmt: skip
-    """Fit a conditional HMM to the votes and the tokens' embeddings, by the packaged embedder if None; keep that too.
+    """Return a conditional HMM fitted to the votes and the tokens' embeddings, with its embedder (None: packaged).
 
     `embedder` defaults to the packaged one, of the extra `minilm`. Documents of `dev`, with votes and a layer `gold`,
     choose the epoch; without them the likelihood of held-out votes does.

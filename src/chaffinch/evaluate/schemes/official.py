@@ -72,7 +72,7 @@ def i2b2_token(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
 
 
 def i2b2_relaxed(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
-    """Return counts of tags with right start and TYPE and an end off by two at most; `hipaa`: those types only.
+    """Return counts of tags with right start and TYPE and an end off by two at most; `hipaa`: HIPAA types only.
 
     The scorer puts tags that are "equal" in this sense into Python sets, so of two such tags on one side only the
     first is kept (here: the shorter; there: the first in the file), a tag may match two on the other side, and hits
@@ -186,7 +186,7 @@ def meddocan_merged(pairs: Iterable[Pair]) -> MatchCounts:
 
 
 def _tally_merged(pair: Pair) -> Tally:
-    """Return a document's hits (as given or merged), false alarms and misses; misses inside a hit are left out."""
+    """Return a document's hits (as given or merged), and those false alarms and misses that lie inside no hit."""
     gold, predicted = boundaries(pair.gold), boundaries(pair.predicted)
     text = pair.document.text
     hits = (gold & predicted) | (_merge_neighbours(text, pair.gold) & _merge_neighbours(text, pair.predicted))

@@ -127,7 +127,7 @@ def load_encoder(path: str | Path | None = None) -> Pretrained:
 
 
 def build_encoder(plan: str, spelling: str, specials: tuple[int, ...], longest: int) -> Pretrained:
-    """Return an encoder with random weights, from its config and its tokeniser, both JSON; or MissingExtraError."""
+    """Return an encoder with random weights; `plan`: its config, `spelling`: its tokeniser, JSON; MissingExtraError."""
     with _quiet() as transformers:
         import tokenizers
 

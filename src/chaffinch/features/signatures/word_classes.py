@@ -141,7 +141,7 @@ def phone(word: str, pack: Pack) -> str | None:
 
 
 def number(word: str, pack: Pack) -> str | None:
-    """Return digits before decimals, their range, marks for decimals, thousands, percent; None if no number.
+    """Return a number's fields as text: digits, range, decimals, thousands, percent; None if the word is no number.
 
     The range of two digits is 12, 31, 89 (at most) or 90+, of four digits year (1900 to 2035); else it is 0. One group
     of three digits after the thousands mark is a group of thousands; anything else after a mark is decimals.

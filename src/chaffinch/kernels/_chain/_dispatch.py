@@ -65,7 +65,7 @@ class ScaledSteps:
         out[self.part.tokens] = pairs
 
     def _steps(self) -> Ints:
-        """Return the numbers in the part of the tokens that are not the first of their sequence."""
+        """Return the index in the part of every token that is not the first of its sequence."""
         inner = np.ones(len(self.part.layout.width) + 1, np.bool_)
         inner[self.part.layout.bounds] = False
         return np.flatnonzero(inner)

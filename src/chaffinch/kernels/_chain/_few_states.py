@@ -252,7 +252,7 @@ def _add_pairs(work: LaneWorkspace, T: int) -> None:
 
 @helper()
 def _finish(layout: BatchLayout, scaled: Scaled, messages: Messages, work: LaneWorkspace, b: int, lane: int) -> None:
-    """Add log Z of a lane's sequence b to its messages; or, without a path, put in status -1 - the first dead token."""
+    """Add log Z of a lane's sequence b to its messages; without a path, set its status to -1 - (first dead token)."""
     lo, T, log_z, product = layout.bounds[b], work.lengths[lane], 0.0, 1.0
     for t in range(T):
         if work.total[t, lane] == 0.0:

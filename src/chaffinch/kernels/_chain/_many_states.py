@@ -83,7 +83,7 @@ def _multiply(source: Floats, first: int, rows: int, panels: Floats, out: Floats
 def _run_forward(
     layout: BatchLayout, source: ScaledInput, scaled: Scaled, table: Floats, messages: Messages, work: RowWorkspace
 ) -> int:
-    """Fill forward messages; put log Z so far in messages, or where no path goes on; return the longest length."""
+    """Fill forward messages; add to log Z, or set the status where no path goes on; return the longest length."""
     K, order, wide, product = len(scaled.end), source.order, work.wide, work.running[0]
     product[:] = 1.0
     live, t = count_live(layout.bounds, order, order.size, 0), 0

@@ -110,7 +110,7 @@ def _python_product(source: Floats, at: At, panels: Floats, j: int, out: Floats,
 
 
 def _python_largest(source: Floats, at: At, panels: Floats, j: int, out: Floats, _: float) -> None:
-    """Write the largest of row plus panel `j`, for HIGH rows, to `out`; the Python twin of the compiled block."""
+    """Write the largest of row[i] + panels[j, i] over i to `out`, for HIGH rows; Python twin of the compiled block."""
     for r in range(HIGH):
         sums = source[at[r] : at[r] + panels.shape[1], None] + panels[j]
         out[r, WIDE * j : WIDE * (j + 1)] = sums.max(axis=0)

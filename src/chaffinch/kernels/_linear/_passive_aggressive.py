@@ -88,7 +88,7 @@ def _put(gap: Gap, cell: int, sign: int) -> int:
 
 @helper()
 def _put_row(gap: Gap, row: int, states: States, right: int, wrong: int) -> int:
-    """Add +1 to the right state's cell of a row, -1 to the wrong one's, likewise shared; return the squares' growth."""
+    """Add 1 at a row's right state, -1 at the wrong, likewise in their shared columns; return the square's growth."""
     at = row * states.W
     grown = _put(gap, at + right, 1) + _put(gap, at + wrong, -1)
     plus, minus = states.shared[right], states.shared[wrong]
@@ -99,7 +99,7 @@ def _put_row(gap: Gap, row: int, states: States, right: int, wrong: int) -> int:
 
 @helper()
 def _put_token(gap: Gap, seen: SparseInput, s: int, t: int, states: States, right: int, wrong: int) -> int:
-    """Add all features of a token to the gap, +1 with the right state, -1 with the wrong; return square's growth."""
+    """Add a token's features to the gap, +1 with the right state, -1 with the wrong; return the square's growth."""
     grown, n = 0, seen.begins[s] + t
     for j in range(max(n - REACH, seen.begins[s] - 1), min(n + REACH, seen.ends[s]) + 1):
         v = seen.types[j]
@@ -127,7 +127,7 @@ def _put_moves(gap: Gap, T: int, states: States, path: Places, sign: int) -> int
 
 @helper()
 def _fill_gap(gap: Gap, seen: SparseInput, s: int, states: States, right: Places, wrong: Places, moves: bool) -> int:
-    """Add to the empty gap the features (and moves if asked) of `right` minus those of `wrong`; return its square."""
+    """Add to the empty gap features (and moves if asked) of `right` minus those of `wrong`; return its squared norm."""
     T, squared = seen.ends[s] - seen.begins[s], 0
     for t in range(T):
         if right[t] != wrong[t]:

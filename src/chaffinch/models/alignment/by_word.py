@@ -80,7 +80,7 @@ class WordCensus:
         return ("O", *sorted(self._labels - {"O"}))
 
     def linkable(self, common: frozenset[str]) -> frozenset[str]:
-        """Return the folded words that may be linked: found, and `common` ones found twice."""
+        """Return the folded words that may be linked: those found at all, but those in `common` only if found twice."""
         return frozenset(word for word, times in self._found.items() if times > 1 or word not in common)
 
 
@@ -115,7 +115,7 @@ def find_occurrences(
 def find_changes(
     records: Iterable[tuple[bytes, bytes]], model: Model, *, names: Sequence[str], mode: str
 ) -> Iterator[Change]:
-    """Yield the tokens that `align` would relabel, given all occurrences of a patient's words, sorted by key.
+    """Yield each token that `align` would relabel, with its new label, from a patient's occurrences sorted by key.
 
     Raise ConfigError if the model weighs more than the word.
     """
@@ -144,7 +144,7 @@ class _Part:
         return len(self.tokens)
 
     def add_word(self, packed: Iterable[bytes]) -> None:
-        """Add all occurrences of one word."""
+        """Add all occurrences of one word, each packed as MessagePack."""
         table: dict[str, int] = {}
         for content in packed:
             one = msgspec.msgpack.decode(content, type=Occurrence)

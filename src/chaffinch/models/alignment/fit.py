@@ -46,7 +46,7 @@ def fit(
     gold: str | None = None,
     common: frozenset[str] = frozenset(),
 ) -> Model:
-    """Return alignment learnt from gold and the layer of a tagger of other patients; DataError if no word repeats.
+    """Return an alignment learnt from `gold` and `layer`, by a tagger of other patients; DataError if no word repeats.
 
     `cross_fit` makes such documents. `common` are words, such as a language's most frequent ones, that must be found
     twice in a patient's documents before their occurrences are linked.

@@ -71,7 +71,7 @@ class Graphs:
     alike: Ints  # (A, M) nodes of one graph with the same number have that likeness in common
 
     def shares(self, labels: Ints, known: Flags, rows: Ints | None = None) -> Floats:
-        """Return (A, R, L) the share of a node's other `known` (M,) occurrences that are alike and have each label.
+        """Return (A, R, L) the share of a node's other occurrences that are `known` (M,), alike and have each label.
 
         R are the nodes `rows`, by default all.
         """
@@ -90,7 +90,7 @@ class Graphs:
 
 
 def label_names(documents: Sequence[Document], layer: str) -> tuple[str, ...]:
-    """Return "O", then every label of the layer's spans and soft labels, sorted; DataError if one is missing or bad."""
+    """Return "O", then the sorted labels of the layer's spans and soft labels; DataError if a document lacks either."""
     names: set[str] = set()
     for number, doc in enumerate(documents, start=1):
         where = f"document {number} of {len(documents)}"
@@ -147,7 +147,7 @@ def describe_words(
 
 
 def link_words(words: RepeatedWords, common: frozenset[str]) -> Graphs:
-    """Return graphs of a patient's words that were found and occur twice or more; ordinary ones found twice.
+    """Return the graphs, one per word, of a patient's repeated words found at least once, or twice if ordinary.
 
     A `common` word, or one that is O nearly everywhere, is ordinary.
     """
@@ -244,7 +244,7 @@ def to_spans(doc: Document, spans: Sequence[Span], changes: Mapping[int, tuple[s
 
 
 def _merge_adjacent(doc: Document, parts: Sequence[tuple[Span, bool]]) -> list[Span]:
-    """Return the parts as spans; neighbours of one label with only blanks between merge, if either is new."""
+    """Return (span, new) parts as spans; neighbours of one label with only blanks between merge, if either is new."""
     out: list[tuple[Span, bool]] = []
     for span, new in parts:
         if out:
@@ -292,7 +292,7 @@ def _case(word: str) -> int:
 
 
 def _number_pairs(graph: Ints, values: Ints) -> Ints:
-    """Return (M,) numbers from 0, equal exactly where graph and value both are."""
+    """Return (M,) numbers from 0, the same for two places exactly where both `graph` and `values` agree."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     numbers = np.unique(graph * (high - low + 1) + values - low, return_inverse=True)[1]
     return np.asarray(numbers.reshape(-1))

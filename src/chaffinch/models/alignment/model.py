@@ -45,7 +45,7 @@ class Model:
 
     @classmethod
     def default(cls, mode: Literal["recall", "balanced"] = "recall", *, common: frozenset[str] = frozenset()) -> Model:
-        """Return a model with hand-set weights, which needs no training; for calibrated posteriors."""
+        """Return a model with hand-set weights, untrained; meant for a tagger's calibrated posteriors."""
         return cls(Alignment(mode=mode), objective.default_weights(), common=fold_words(common))
 
     def state(self) -> State:
@@ -148,7 +148,7 @@ def decide_labels(
 def _find_settled_nodes(
     weights: CliqueWeights, graphs: Graphs, found: Ints, unary: Floats, free: graph.Flags
 ) -> graph.Flags:
-    """Return (M,) whether a node's graph keeps the labels found, which a bound proves without inference.
+    """Return (M,) whether a bound proves that a node's graph keeps the labels found, so that no inference is needed.
 
     Changed labels lose at least their nodes' gaps to the next best ones, and win at most what all pairs of these nodes
     lack of the best pair. Graphs for which inference would be approximate, or uses likenesses, are never settled.
@@ -202,7 +202,7 @@ def free_nodes(words: RepeatedWords, graphs: Graphs, open_nodes: graph.Flags) ->
 
 
 def by_patient(documents: Sequence[Document]) -> list[list[int]]:
-    """Return per patient the indices of its documents, sorted by id and text; a nameless document is alone."""
+    """Return per patient the indices of the documents, sorted by id and text; one without patient and id is alone."""
     members: dict[tuple[str, int], list[int]] = {}
     for i, doc in enumerate(documents):
         nameless = doc.group is None and not doc.id

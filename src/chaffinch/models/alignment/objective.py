@@ -105,7 +105,7 @@ class Nodes:
         return np.asarray(out)
 
     def others(self) -> Floats:
-        """Return (M, L - 1) the share of other occurrences with another identifier than the label."""
+        """Return (M, L - 1): per label but O, the share of other occurrences with a different label that is not O."""
         found = self.shares[0, :, 1:]
         return np.asarray(found.sum(axis=1, keepdims=True) - found)
 
@@ -156,7 +156,7 @@ def objective(
 
 
 def learn(nodes: Nodes, candidates: Flags, gold: Ints, *, penalty: float, prior: CliqueWeights) -> CliqueWeights:
-    """Return the weights of most likelihood for each gold label, given its graph's others, with penalty; L-BFGS."""
+    """Return weights that maximise the penalised pseudo-likelihood of gold labels, given the graph's others; L-BFGS."""
     from scipy.optimize import minimize
 
     def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -169,7 +169,7 @@ def learn(nodes: Nodes, candidates: Flags, gold: Ints, *, penalty: float, prior:
 
 
 def vocabulary(keys: Keys, hidden: Flags, patients: Ints, floor: int) -> Keys:
-    """Return the keys (M, K), sorted, that `floor` patients (M,) or more showed where not `hidden` (M, K)."""
+    """Return the keys (M, K), sorted, shown not `hidden` (M, K) by `floor` or more distinct `patients` (M,)."""
     owner = np.broadcast_to(patients[:, None], keys.shape)[~hidden]
     pairs = np.unique(np.stack([keys[~hidden], owner.astype(np.uint64)], axis=1), axis=0)
     known, users = np.unique(pairs[:, 0], return_counts=True)

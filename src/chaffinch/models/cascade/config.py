@@ -100,7 +100,7 @@ class Cascade:
 
     @classmethod
     def published(cls, stages: Literal[1, 2] = 2, objective: Literal["pa", "lbfgs"] = "pa") -> Cascade:
-        """Return the published settings: its features with label pairs, seen more than 5 times, or 20 in one stage."""
+        """Return the settings of the publication: label pairs, features seen more than 5 times, or 20 in one stage."""
         return cls(
             stages=stages, scheme="IOB2", objective=objective, features="published",
             classify="tokens" if stages == 2 else "segments", edge_features=True, documents=False,

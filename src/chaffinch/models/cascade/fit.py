@@ -127,7 +127,7 @@ class _Run:
         return learn("classes", lesson, config, self.watcher)
 
     def readings(self, task: Task, labels: Labels) -> tuple[Model, Lesson]:
-        """Train one reading or, if documents repeat words, two; return the model and the last reading's lesson."""
+        """Train one reading, or two if settings and documents allow; return (model, the last one's training data)."""
         config, target = self.config, task.target(labels)
         stops = self.stops(target, labels)
         columns = columns_for(config, task.seen, task.docs, stops, self.resources)

@@ -103,7 +103,7 @@ def climb(name: str, lesson: Lesson, evaluations: int, watcher: Watcher) -> Line
     """Train one chain by L-BFGS on the likelihood of all sentences, in at most `evaluations`; return it rounded."""
 
     def watch(used: int, value: float) -> None:
-        """Report progress."""
+        """Report to the watcher the evaluations used, and minus the value as the loss."""
         if watcher.tell is not None:
             watcher.tell(Progress(name, used, evaluations, -value))
 

@@ -50,7 +50,7 @@ def _trim(model: Model, least: float) -> Model:
 
 
 def _hide_words(model: Model, hidden: frozenset[str]) -> Model:
-    """Return the model with word lists from which the hidden words are removed."""
+    """Return the model whose word lists lack the words `hidden`, in place of those hidden before."""
     return replace(model, resources=model.resources.hide_words(hidden))
 
 

@@ -47,7 +47,7 @@ class Model:
     floor: int = 1  # patients who showed each feature
 
     def observe(self, docs: Sequence[Document], *, reread: bool = False) -> tuple[Observed, list[Column]]:
-        """Return observations and columns as the last reading sees them; with `reread`, as a next one would."""
+        """Return observations and columns as the last reading sees them, or with `reread` as one more would."""
         seen = window.observe(docs)
         if self.config.features == "published":
             seen = with_published_features(seen)
@@ -83,7 +83,7 @@ class Model:
         return list(zip(runs_by_document(seen, last.labels, states), rows, strict=True))
 
     def _read(self, seen: Observed, columns: Sequence[Column], bias: Bias) -> list[list[Run]]:
-        """Return each document's labelled runs by the last reading, or, with two stages, by the classifier of those."""
+        """Return each document's labelled runs by the last reading; with two stages, labelled by the classifier."""
         last = self.readings[-1]
         if self.classifier is None:
             return runs_by_document(seen, last.labels, last.decode(seen, columns, bias))
@@ -95,7 +95,7 @@ class Model:
     def _read_with_confidence(
         self, seen: Observed, columns: Sequence[Column], bias: Bias
     ) -> list[tuple[list[Run], Floats]]:
-        """Return the labelled runs of every document with calibrated probabilities of being right."""
+        """Return each document's labelled runs with the chances of being right, calibrated but for token classes."""
         last, inner, inner_columns = self.readings[-1], seen, columns
         if self.config.classify == "tokens":
             return self._token_confidence(seen, columns, bias)
@@ -156,7 +156,7 @@ class Model:
         return self._by_document(seen, [rows])
 
     def _by_document(self, seen: Observed, parts: Iterable[Floats]) -> list[Floats]:
-        """Return (T, 1 + L) rows of every document, from parts of the (M, 1 + L) without pads; O outside sentences."""
+        """Return (T, 1 + L) rows of every document, from those of tokens in sentences; O outside sentences."""
         out, first = np.zeros((int(seen.sizes.sum()), 1 + len(self.names))), 0
         out[:, 0] = 1.0
         for rows in parts:
@@ -165,7 +165,7 @@ class Model:
         return np.split(out, np.cumsum(seen.sizes)[:-1])
 
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
-        """Return up to n readings, best first; a sentence with fewer repeats its last; with two stages, of segments."""
+        """Return runs of up to n readings, best first, in two stages by segments; sentences with fewer repeat one."""
         seen, columns = self.observe([doc])
         last = self.readings[-1]
         batch = last.batch(seen, columns)

@@ -93,7 +93,7 @@ def observe_reading(seen: Observed, labels: Labels, states: Places, certain: NDA
 def examples(
     seen: Observed, segments: NDArray[np.int64], gold: Mapping[tuple[int, int], int], certain: NDArray[np.float32]
 ) -> tuple[Observed, Places, int]:
-    """Return (observations of found, then of right segments; their tags; number of sentences of found ones).
+    """Return (observations of found, then of right segments; their class tags; number of sentences of found ones).
 
     The third value is the number of sentences of the first kind. A segment that is not one of the right ones has tag 0:
     from these the classifier learns to reject.

@@ -104,7 +104,7 @@ class _Run:
         return model, kappa
 
     def choose_start(self, problem: Problem, kappa: float) -> ascent.Optimum:
-        """Return first weights: the only start or the best of short climbs, then climbed on tagged text if mixed."""
+        """Return first weights: the only start or best of short climbs, climbed on tagged text if some is untagged."""
         rng, untagged = np.random.default_rng(self.config.seed), self.evidence.untagged
         starts = [problem.start(rng) for _ in range(self.config.restarts)]
         best = ascent.Optimum(starts[0], -np.inf, (), 0)
@@ -146,7 +146,7 @@ class _Run:
             return 0.0
 
     def evaluate_held_out(self, model: Model, problem: Problem, kappa: float) -> Model:
-        """Return the model with calibration and held-out likelihood, by a fold of patients; unchanged if none is left.
+        """Return the model with calibration and likelihood of a held-out fold of patients; unchanged if there is none.
 
         A fifth of the patients is held out; two shorter climbs on the others, one with a single state per class,
         measure the likelihood of the held-out text.
@@ -179,7 +179,7 @@ class _Run:
         return replace(model, portrait=portrait)
 
     def calibration(self, model: Model, sentences: Bools) -> Calibration:
-        """Return the calibration fitted to at most `SENTENCES` of these sentences, which it did not learn from."""
+        """Return the calibration fitted to at most `SENTENCES` of these sentences, which the model did not learn."""
         _, batch = model.batch(self.task.docs)
         some = np.flatnonzero(sentences)[:SENTENCES]
         tokens, bounds = tokens_of(batch.bounds, some)

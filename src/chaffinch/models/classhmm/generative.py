@@ -138,7 +138,7 @@ class Likelihood:
         return slope, steps - steps.sum(axis=1, keepdims=True) * np.exp(tables.moves)
 
     def subtract_penalty(self, x: Floats, value: float, slopes: tuple[Floats, Floats]) -> tuple[float, Floats]:
-        """Return the value less the penalty, and the gradient of all weights, given that by state."""
+        """Return the value less the penalty, and the gradient of all weights, from `slopes` (features, moves)."""
         features, moves = slopes
         edge = np.eye(self.layout.C + 1)[self.layout.edge_class]
         parts = [features, self.layout.gather(features), moves, edge.T @ moves @ edge]

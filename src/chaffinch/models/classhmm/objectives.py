@@ -169,7 +169,7 @@ class Generated:
         )  # fmt: skip
 
     def share(self, chosen: Bools, untagged: Bools) -> float:
-        """Return an untagged sentence's weight, at most 1: all together have a share of the tagged ones', by tokens."""
+        """Return an untagged sentence's weight, at most 1: in all, they weigh a set share of the tagged tokens."""
         lengths = np.diff(self.ground.evidence.bounds)
         few = self.ground.config.untagged * lengths[chosen & ~untagged].sum() / max(lengths[untagged].sum(), 1)
         return float(min(few, 1.0)) if (chosen & ~untagged).any() else 1.0

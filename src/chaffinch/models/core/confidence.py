@@ -77,7 +77,7 @@ def span_chances(batch: Batch, labels: Labels, tags: Ints, spans: Sequence[tuple
 
 
 def _chance(states: Floats, pairs: Floats, first: int, end: int, tags: Ints, labels: Labels) -> float:
-    """Return the chance of a span's tags: over first states, P(first) times P(next | this); IOB2: it ends there."""
+    """Return the chance of a span's tags, P(first) times P(next | this), over first states; IOB2: and its end."""
     following = [int(labels.state_of[a, b]) for a, b in pairwise(tags.tolist())]
     goes_on = -1
     if labels.scheme == "IOB2" and end < len(pairs):
@@ -167,7 +167,7 @@ def _score(batch: Batch, gold: Ints) -> float:
 
 
 def best_scale(batch: Batch, known: Callable[[float], float]) -> float:
-    """Return the scale, 0.05 to 20, of most penalised likelihood of the known labels, by golden-section search.
+    """Return the scale, 0.05 to 20, of highest penalised likelihood of the known labels, by golden-section search.
 
     `known` returns the log-potential of the known labels at a scale. A weak prior keeps the scale near 1, because text
     without any mistake would drive it to its limit.

@@ -32,7 +32,7 @@ class Evidence:
 
     @classmethod
     def of(cls, task: Task, plain: Labels) -> Evidence:
-        """Return the evidence of the task's labels; DataError if a sentence's soft labels allow no sequence of tags."""
+        """Return the tags that a task's tokens may have, with weights; DataError if a sentence allows no sequence."""
         seen, S, target = task.seen, len(plain.tags), task.target(plain)
         bounds = np.concatenate([[0], np.cumsum((seen.ends - seen.begins).astype(np.int64))])
         if task.soft is None:
@@ -120,7 +120,7 @@ class Evidence:
         return active, self.logs[np.repeat(np.arange(len(which)), active.widths), labels.tag_of[active.cells]]
 
     def target(self, labels: Labels) -> Target:
-        """Return the training target: per token the weights of its allowed tags' states; the model chooses."""
+        """Return the training target: per token the weights of its allowed tags' states, for the model to choose."""
         rows = self.allowed if self.logs is None else np.where(self.allowed, np.exp(self.logs), 0.0)
         distinct, which = _distinct(rows)
         weights = np.zeros((1 + len(distinct), labels.states.W), np.float32)

@@ -152,7 +152,7 @@ class Fitted:
 
 
 def pieces_of(doc: Document, spans: Sequence[Span], index: dict[str, int], fitted: Fitted) -> list[Piece]:
-    """Return spans as (first token, end, label number), split at sentence ends; count changes; DataError: overlap.
+    """Return spans as (first token, end, label number), cut at sentence ends; count changes in `fitted`; or DataError.
 
     A span that covers part of a token is widened to the whole token; one that then overlaps an earlier span, or covers
     no token, is dropped. `index` numbers the labels; `fitted` counts the spans changed in each way.

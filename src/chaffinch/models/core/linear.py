@@ -126,7 +126,7 @@ class Linear:
         return linear.decode(view, weights, states, by_type=by_type), tiles
 
     def _add_bias(self, weights: Weights, bias: Mapping[str, float] | None) -> Weights:
-        """Return the weights with each label's bias in the moves into its states and beginnings ("O": outside)."""
+        """Return the weights with each label's bias added to moves and beginnings into its states ("O": outside)."""
         if not bias:
             return weights
         tags = np.array([bias.get(tag[2:] or "O", 0.0) for tag in self.labels.tags], np.float32)
@@ -136,7 +136,7 @@ class Linear:
         return Weights(weights.rows, moves.ravel())
 
     def expand_to(self, labels: Labels, vocabulary: Vocabulary) -> Weights:
-        """Return these weights in the layout of labels and a vocabulary that contain the present ones; else 0."""
+        """Return these weights in the layout of larger `labels` and `vocabulary`; 0 for what these add."""
         old, new = self.labels, labels
         where = np.array([new.tags.index(tag) for tag in old.tags])
         state = np.arange(old.states.K)
@@ -231,7 +231,7 @@ def train(
 
 
 def _in_pieces(view: SparseInput, target: Target, states: States) -> SparseInput:
-    """Return the view with sentences over `LONGEST` tokens cut, where a tag can end and begin, into smaller steps."""
+    """Return the view with sentences over `LONGEST` tokens cut, where one tag may end and another begin a sentence."""
     if view.longest <= LONGEST:
         return view
     moves = np.isfinite(states.moves.reshape(states.K + 2, states.W))
@@ -292,5 +292,5 @@ def round_weights(labels: Labels, vocabulary: Vocabulary, weights: Weights, *, l
 
 
 def drop_small_weights(part: Linear, least: float) -> Linear:
-    """Return the part without weights below `least` and unused features; overwrites the given part."""
+    """Return the part without weights below `least` and unused features; may overwrite the weights of `part`."""
     return round_weights(part.labels, part.vocabulary, part.weights, least=least)

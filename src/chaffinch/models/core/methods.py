@@ -86,7 +86,7 @@ class TrainingSet:
     dev: Sequence[Document] = ()
 
     def merge(self) -> TrainingSet:
-        """Return the set with untagged documents joined, soft labels for all; itself without; DataError: overlaps."""
+        """Return itself, or with untagged documents a set of all documents with soft labels; DataError: overlaps."""
         if not self.untagged:
             return self
         documents = with_untagged(self.documents, self.untagged, layer=self.layer, name=MERGED)

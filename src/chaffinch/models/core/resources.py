@@ -39,7 +39,7 @@ class Resources:
     hidden: frozenset[str] = frozenset()
 
     def hide_words(self, hidden: frozenset[str]) -> Resources:
-        """Return a copy with these `hidden` words in place of the earlier ones, also in its word lists."""
+        """Return a copy that hides the words `hidden` in place of those hidden before; its word lists lack them."""
         standing = self.standing and WordListFeature(self.standing.language, hidden)
         return replace(self, standing=standing, hidden=hidden)
 
@@ -62,7 +62,7 @@ class Resources:
         return columns
 
     def name_mark(self, kind: int, value: int, word: str, doc: Document, layers: Sequence[str]) -> str:
-        """Return in words what a column's mark means, for explanations; words only serve to look up lists."""
+        """Return in words what a column's mark `value` means; `word` is the token's, to be looked up in word lists."""
         number = (_LEXICON if kind == window.LEXICON_HERE else kind) - window.MARKS
         if number < MOST_SIZES:
             return f"cluster {value - 1} of size {number + 1}"

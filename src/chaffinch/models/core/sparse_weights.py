@@ -94,7 +94,7 @@ class SparseWeights:
         return Weights(rows, self.moves)
 
     def _fill(self, features: Places) -> None:
-        """Add the rows of features that the table has not, then tell where they are."""
+        """Add the rows of features that the table lacks, and record where those of each begin."""
         count = COUNT[self.vocabulary.kinds[features]].astype(np.int64)
         begins, start = self.begins[features], int(self.used[0])
         sizes = self.sizes[_ranges(self.vocabulary.rows[features], count)]

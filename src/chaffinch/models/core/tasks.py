@@ -168,7 +168,7 @@ def _soft(doc: Document, name: str, number: int) -> Soft:
 
 
 def _soft_target(task: Task, soft: Sequence[Soft], labels: Labels) -> Target:
-    """Return the training target of soft labels in our states; rows of 0 are free, rows above 1 list what is possible.
+    """Return the training target of soft labels; rows that sum to 0 are free, to more than 1 list what is possible.
 
     A row of zeros leaves the token open; a row whose sum is above 1 lists possible tags, among which the model chooses;
     any other row is a distribution.
@@ -195,7 +195,7 @@ def _soft_target(task: Task, soft: Sequence[Soft], labels: Labels) -> Target:
 
 
 def _in_runs(doc: Document, soft: Soft, totals: NDArray[np.float64], labels: Labels) -> NDArray[np.float64]:
-    """Return (T, L) weights of our tags for bare soft labels: likely that neighbours of one label are one span.
+    """Return (T, L) weights of tags for soft labels without B and I: likely that neighbours of one label are one span.
 
     Where a neighbour is unknown, or the row only lists possible labels, every spelling stays possible.
     """
@@ -217,7 +217,7 @@ def _in_runs(doc: Document, soft: Soft, totals: NDArray[np.float64], labels: Lab
 
 
 def _spelling(tags: Sequence[str], labels: Labels) -> NDArray[np.float32]:
-    """Return (given tags, L) 1 where a given tag or bare label can be one of our tags, else 0."""
+    """Return (given tags, L) 1 where a given tag or bare label can be a tag of `labels`, else 0."""
     out = np.zeros((len(tags), len(labels.tags)), np.float32)
     finer = {"B": "BS", "I": "IE", "E": "E", "S": "S"} if labels.scheme == "IOBES" else {"B": "B", "I": "I"}
     finer |= dict.fromkeys("BIES", "I") if labels.scheme == "runs" else {}

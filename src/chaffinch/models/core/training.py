@@ -124,7 +124,7 @@ def learn(
 def jackknife(
     name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher, folds: NDArray[np.int64], each: Each = map
 ) -> Reading:
-    """Return (states, certainty) (N,) of tokens, each fold read by a chain of the others; 0 from an interrupt on."""
+    """Return (states, certainty) (N,) of tokens, each fold read by a chain trained on others; 0 once interrupted."""
     total = int(folds.max()) + 1
 
     def read(fold: int) -> Reading:
@@ -150,7 +150,7 @@ def calibrate_held_out(
     name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher, folds: NDArray[np.int64],
     *, judge: Judge | None = None, start: Weights | None = None, each: Each = map,
 ) -> Calibration:  # fmt: skip
-    """Return the calibration fitted to spans held out by a chain per fold; neutral if interrupted (noted).
+    """Return the calibration fitted to spans held out by a chain per fold; neutral if interrupted or below two folds.
 
     The chains learn as long as the one they represent, because longer training makes a chain surer of itself. Sentences
     of fold -1 are neither learnt from nor judged. `judge` makes the held-out spans of a chain's batch and the positions

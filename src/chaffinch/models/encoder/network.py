@@ -57,7 +57,7 @@ class Net:
         return cls(encoder, head, config)
 
     def logs(self, jobs: Sequence[Job], bits: NDArray[np.float32]) -> Any:
-        """Return (tokens of those windows, L) log-probabilities of tags, as a tensor; `bits` are of all tokens."""
+        """Return (tokens that the windows decide, L) log-probabilities of tags, a tensor; `bits` are of all tokens."""
         import torch
 
         ids, mask = self.encoder.rows([job.pieces for job in jobs])

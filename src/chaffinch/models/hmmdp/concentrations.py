@@ -45,7 +45,7 @@ def iterate_fixed_point(counts: Floats, alpha: float, *, base: Floats | None = N
 
 
 def learn_concentrations(q: Globals, counts: Counts) -> Globals:
-    """Return q with concentrations of tags and symbols refitted to counts; the global step updates Dirichlets."""
+    """Return q with concentrations of tags and symbols refitted to counts; its Dirichlets are left as they are."""
     priors = replace(q.priors, alpha_T=_tag_concentration(q.shape, counts, q.priors.alpha_T))
     return replace(q, priors=priors, emissions=_learn_symbol_concentrations(q.emissions, counts))
 

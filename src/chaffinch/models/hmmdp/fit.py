@@ -189,7 +189,7 @@ class _Run:
         )
 
     def fit_calibration(self, model: Model, lesson: Lesson, plan: Plan, start: Weights) -> Calibration:
-        """Return the calibration fitted on held-out patients; the model's own if too few, switched off or soft."""
+        """Return the calibration fitted on held-out patients; the model's own if too few, labels soft, or it is off."""
         folds = self.task.folds(FOLDS, self.config.seed)
         hard = self.task.soft is None and self.config.calibrate
         if folds is None or not hard or self.watcher.should_stop():
@@ -206,7 +206,7 @@ class _Run:
 
     @property
     def alpha_emission(self) -> float:
-        """Return the prior concentration of symbols: if not set, 0.5, and 0.2 for fewer than `MANY_NOTES` documents."""
+        """Return the prior concentration of symbols: as set, else 0.5, or 0.2 for fewer than `MANY_NOTES` documents."""
         if self.config.alpha_emission is not None:
             return self.config.alpha_emission
         return 0.5 if len(self.task.docs) >= MANY_NOTES else 0.2

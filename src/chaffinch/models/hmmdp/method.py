@@ -95,7 +95,7 @@ def _trim(model: Model, least: float) -> Model:
 
 
 def _hide_words(model: Model, hidden: frozenset[str]) -> Model:
-    """Return the model with the hidden words removed from its word lists and its language pack."""
+    """Return the model whose word lists and language pack lack the words `hidden`, in place of those hidden before."""
     if model.resources.hidden == hidden:
         return model
     symbols = replace(model.symbols, pack=languages.pack(model.config.language, hidden))

@@ -93,7 +93,7 @@ def count_independent(part: Sentences, weights: Floats, q: Globals) -> Counts:
 
 
 def split_subtags(q: Globals, counts: Counts, targets: Ints, rng: Rng) -> tuple[Globals, Counts, Ints]:
-    """Split every sub-tag of tags below `targets` (S,) in two; return the prior, shared counts, each one's parent."""
+    """Split in two the sub-tags of tags with fewer than `targets` (S,); return the prior, shared counts, parents."""
     shape = q.shape
     sizes = np.bincount(shape.tag_of, minlength=shape.S)
     copies = np.where(sizes < targets, 2, 1)[shape.tag_of]
@@ -122,7 +122,7 @@ def prior_for_shape(q: Globals, shape: Shape) -> Globals:
 
 
 def merge_states(q: Globals, counts: Counts, parent: Ints) -> tuple[Globals, Counts]:
-    """Merge states of one parent, numbered from 0 without gaps; return the prior over them and summed counts."""
+    """Merge the states of each `parent` (numbers from 0, no gaps); return the prior over parents and summed counts."""
     Z = int(parent.max()) + 1
     to = np.zeros((len(parent), Z))
     to[np.arange(len(parent)), parent] = 1.0
@@ -223,7 +223,7 @@ def _move_counts(counts: Counts, to: int, source: int) -> Counts:
 
 
 def _seed_empty(q: Globals, counts: Counts, parts: Sequence[Sentences], dead: Ints) -> Counts:
-    """Return counts in which each empty sub-tag has tokens that the others explain worst; the same if none is."""
+    """Return counts in which each empty sub-tag has tokens that the others explain worst; the same if none gets any."""
     logs = vb.expected_logs(q).emit
     emit = [table.copy() for table in counts.emit]
     pairs, start, end = counts.pairs.copy(), counts.start.copy(), counts.end.copy()

@@ -83,7 +83,7 @@ def update_by_tables(counts: Floats, sticks: Sticks, alpha: float, alpha_t: floa
 
 
 def update_by_bound(log_rows: Floats, sticks: Sticks, alpha: float, alpha_t: float) -> Sticks:
-    """Return sticks updated by W2, the surrogate bound's maximum, or as they are; log_rows (R, K): E log of rows."""
+    """Return sticks updated by W2, the surrogate bound's maximum, unless worse; log_rows (R, K): E log of rows."""
     from scipy.optimize import minimize  # slow to import, and needed for learning alone
 
     R, u = len(log_rows), log_rows.sum(axis=0)
@@ -120,7 +120,7 @@ def _surrogate_gradient(sticks: Sticks, R: int, u: Floats, alpha: float, alpha_t
 
 
 def update_by_point(log_rows: Floats, sticks: Sticks, alpha: float, alpha_t: float) -> Sticks:
-    """Return sticks at the best point for v (W3), or as they are; log_rows (R, K) as for `update_by_bound`."""
+    """Return point sticks at the best v (W3), unless worse than before; log_rows (R, K): E log of rows."""
     from scipy.optimize import minimize  # slow to import, and needed for learning alone
 
     R, u = len(log_rows), log_rows.sum(axis=0)

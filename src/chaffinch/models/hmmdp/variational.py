@@ -146,7 +146,7 @@ class LogTables(NamedTuple):
 
 
 def mix_counts(old: Counts, new: Counts, share: float, scale: float) -> Counts:
-    """Return (1 - share) of the old counts plus `share` of the new ones, scaled up by `scale`."""
+    """Return (1 - share) of the old counts plus `share` of the new ones, these scaled up by `scale`."""
     keep, take = 1.0 - share, share * scale
     emit = tuple(keep * a + take * b for a, b in zip(old.emit, new.emit, strict=True))
     start, pairs, end = (keep * a + take * b for a, b in zip(old[:3], new[:3], strict=True))

@@ -130,7 +130,7 @@ def scores_of(batch: Batch, layout: StateLayout, tokens: Ints, tags: Ints, bound
 
 
 def find_invalid(follows: Bools, tags: Ints, bounds: Ints) -> Bools:
-    """Return (B,) which sequences have a tag that `follows` (S+2, S) forbids: next to one, at begin or end."""
+    """Return (B,) which sequences break `follows` (S+2, S): who may follow whom, begin (row S), end (row S+1)."""
     S, first, last = follows.shape[1], bounds[:-1][np.diff(bounds) > 0], bounds[1:][np.diff(bounds) > 0] - 1
     before = np.concatenate([[S], tags])[:-1]
     before[first] = S

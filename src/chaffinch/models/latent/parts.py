@@ -95,7 +95,7 @@ def _numbers(names: Sequence[str], label: str) -> list[str]:
 
 
 def _parts_of(doc: Document, span: Span, states: Ints, numbers: Sequence[str], source: str) -> list[Span]:
-    """Return a span's runs of tokens in one state as spans LABEL/NUMBER, inside the span; others are left out."""
+    """Return a span's runs of tokens in one state as spans LABEL/NUMBER, cut to the span; other tokens are left out."""
     begin = int(np.searchsorted(doc.tokens[:, 1], span.start, side="right"))
     end = int(np.searchsorted(doc.tokens[:, 0], span.end, side="left"))
     out = []

@@ -21,7 +21,7 @@ BEFORE, AFTER = 3, 2  # tokens of a path on either side of its span
 def compare_readings(
     lattice: Lattice, labels: Labels, with_span: Bools, without: Sequence[Bools]
 ) -> tuple[Ints, Ints, float, float]:
-    """Return (best path with a span, without; the span's chance; ratio of the paths' tags); DataError without both."""
+    """Return (best path with a span, without; the span's chance; odds of the first's tags against the other's)."""
     chosen = best_path(lattice, with_span)
     others = [found for allowed in without if (found := best_path(lattice, allowed)) is not None]
     if chosen is None or not others:

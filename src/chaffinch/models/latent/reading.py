@@ -44,7 +44,7 @@ class LatentReader:
         return Labels(self.labels.names, self.labels.scheme)
 
     def runs(self) -> list[list[Run]]:
-        """Return each document's labelled runs of tokens, decoded; the batches may be used up."""
+        """Decode the batches, which may then be used up; return each document's labelled runs of tokens."""
         return runs_by_document(self.seen, self.plain, self._spread([self.decode(batch) for batch in self.batches]))
 
     def runs_with_chances(self) -> tuple[list[list[Run]], list[Floats]]:

@@ -114,7 +114,7 @@ def lbfgs(tables: PhraseTables, pairs: Pairs, config: PhraseHMM) -> list[PhraseT
         return PhraseTables.of_rows(tables, filled)
 
     def loss(point: Floats) -> tuple[float, Floats]:
-        """Return (minus the conditional log-likelihood less the penalty on moving away, its gradient) at a point."""
+        """Return (the penalty on moving away minus the conditional log-likelihood, its gradient) at a point."""
         now = tables_at(point)
         value, difference = pairs.difference(now, pairs.usable)
         parts = []

@@ -224,7 +224,7 @@ class Allowed(NamedTuple):
 
 
 def free(states: States, text: Text, sub: int = ANY) -> Allowed:
-    """Return the states that may emit each word, whatever the labels, of one sub-model or ANY; and what is possible."""
+    """Return each word's possible states in one sub-model or ANY, labels ignored; and which sentences have a path."""
     return _list_states(states, text, text.entities, lambda kind, mask, model: states.readers(model, kind, mask), sub)
 
 

@@ -65,7 +65,7 @@ def fit(
 
 
 def _select_training(sentences: Sequence[Sentence], config: PhraseHMM) -> Ints:
-    """Return the numbers of sentences to learn from; `balance` limits negative ones; DataError without one class."""
+    """Return the numbers of sentences to learn from; with `balance` as many negative as positive; or DataError."""
     positive = np.array([sentence.positive for sentence in sentences], np.bool_)
     filled = np.array([len(sentence.types) > 0 for sentence in sentences], np.bool_)
     good, bad = np.flatnonzero(positive & filled), np.flatnonzero(~positive & filled)
@@ -103,7 +103,7 @@ def _fit_by_counting(sentences: Sequence[Sentence], domains: tuple[str, ...], co
 
 
 def _tune(sentences: Sequence[Sentence], keys: Sequence[str], domains: tuple[str, ...], config: PhraseHMM) -> PhraseHMM:
-    """Return the settings with those two m-weights that give held-out labels the most probability, tried in turn.
+    """Return the settings with the emission and transition weights, tried in turn, that make held-out labels likeliest.
 
     The joint likelihood of words and labels is not used: it favours states that know the words of their type well and
     separate positive from negative sentences badly.

@@ -118,7 +118,7 @@ class Model:
         chances: Floats,
         inside: tuple[tuple[bool, ...], ...],
     ) -> PhraseReading:
-        """Return one reading; extracted if all domains are labelled and, unless combined, the gap is large enough."""
+        """Return one reading; extracted if all domains have labels and, unless combined, positive leads by enough."""
         positive, null = known.tolist()
         gap = _gap(positive, null)
         complete = bool(labels) and int(np.bitwise_or.reduce(labels)) == self.states.all_domains

@@ -136,7 +136,7 @@ class States:
 
 
 def zones_of(labels: Ints, *, zones: bool) -> Ints:
-    """Return the zone of each segment of a positive sentence; without `zones`, LABELLED, else OTHER."""
+    """Return the zones of a positive sentence's segments: LABELLED, else by position, or OTHER without `zones`."""
     out = np.full(len(labels), OTHER)
     where = np.flatnonzero(labels)
     if zones and len(where):

@@ -59,7 +59,7 @@ def moves(name: str) -> bool:
 
 
 def freeze(network: Any) -> Any:
-    """Return the network with word vectors, positions and matrices of its layers that do not learn."""
+    """Freeze the encoder's word vectors, positions and matrices, in place; return the network."""
     for weights in network["encoder"].parameters():
         weights.requires_grad_(weights.ndim == 1)
     return network

@@ -88,7 +88,7 @@ class Model:
     def save(
         self, path: str | Path, *, corpus: str = "", documents: int = 0, patients: int = 0, notes: str = ""
     ) -> Model:
-        """Write one file at once, without `folder`; return the model with its checksum; ConfigError, ModelError."""
+        """Write a model file at once, without `folder`; return the model with its checksum; ConfigError, ModelError."""
         told = asdict(replace(self.config, folder=None))  # a path on the trainer's computer is nobody else's business
         manifest = Manifest(KIND, told, self.names, self.config.seed, corpus, documents, patients, 1, notes=notes)
         saved = bundle.save(path, manifest, self.weights.arrays, self.weights.strings)

@@ -119,7 +119,7 @@ class Extractor:
             start += len(item.candidates)
 
     def score_tuples(self, docs: Iterable[Document]) -> Iterator[TupleScores]:
-        """Yield each document's candidates' probabilities, which are right, and how many tuples are stated."""
+        """Yield each document's candidates' probabilities, flags of right ones, and number of stated tuples."""
         documents = list(docs)
         for doc, found in zip(documents, self.score_candidates(documents), strict=True):
             stated = {self.schema.key(spans) for relation in doc.relations for spans in self.schema.tuples(relation)}

@@ -51,7 +51,7 @@ class Outcome:
 
 
 def score(extractor: AnyExtractor, docs: Iterable[Document], *, draws: int = DRAWS, seed: int = 0) -> Outcome:
-    """Return scores at the extractor's threshold; tuples that are no candidates are misses; DataError if none stated.
+    """Return precision, recall, F1, AUC, with intervals; stated tuples that are no candidates are misses; or DataError.
 
     In the mode "documents" tuples are of concepts; in the mode "joint" the candidates are the tuples that the model
     found. There, without known entities, a segment that contains the argument is right.

@@ -12,7 +12,7 @@ EDGE = "<edge>"
 
 
 def features(frame: Frame) -> Iterator[str]:
-    """Yield names: words, pairs, triples, skips by stretch; words and tags within `WINDOW` of each argument."""
+    """Yield names: words, pairs, triples, skips to, between, from arguments; words and tags within `WINDOW` of each."""
     stems, first, last = frame.stems, frame.order[0], frame.order[-1]
     sense = frame.sense
     for name, begin, end in (("to", 0, last + 1), ("between", first, last + 1), ("from", first, len(stems))):

@@ -48,7 +48,7 @@ class PairingRule(NamedTuple):
     level: float
 
     def apply(self, reading: PhraseReading, roles: int) -> PhraseReading:
-        """Return the reading labelled by this rule; extracted if each role has a segment and the lead is over."""
+        """Return the reading with this rule's labels; extracted if each role has one and the lead is above `lead`."""
         over = reading.chances >= self.level  # (T, roles)
         labels = tuple(int(mask) for mask in over @ (1 << np.arange(roles)))
         enough = reading.positive - reading.null > self.lead if np.isfinite(reading.positive) else False
@@ -87,7 +87,7 @@ class JointExtractor:
             yield replace(doc, relations=others + found)
 
     def score_tuples(self, docs: Iterable[Document]) -> Iterator[TupleScores]:
-        """Yield each document's found tuples' scores, which are right, and how many tuples are stated."""
+        """Yield each document's found tuples' scores, flags of right ones, and number of stated tuples."""
         documents = list(docs)
         for doc, found in zip(documents, self._all_relations(documents), strict=True):
             stated = {self.schema.key(spans) for item in doc.relations for spans in self.schema.tuples(item)}

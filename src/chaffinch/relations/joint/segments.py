@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
 
 def lines(doc: Document, schema: Schema, config: Extraction) -> Iterator[Line]:
-    """Yield each non-empty sentence in segments, with model input and stated tuples; ConfigError if not yet chosen.
+    """Yield each non-empty sentence in segments, with model input and stated tuples; ConfigError for "auto" segments.
 
     What must be chosen is the representation: "auto" raises ConfigError.
     """
@@ -68,7 +68,7 @@ def _domains(piece: Piece, schema: Schema) -> int:
 
 
 def _pieces(doc: Document, first: int, end: int, mentions: Sequence[Mention], kind: Representation) -> list[Piece]:
-    """Return a sentence's segments, each mention one word; except for "phrase", those of one mention are joined."""
+    """Return a sentence's segments, a mention as one word, its label; but for "phrase", one mention's are joined."""
     owner: dict[int, Mention] = {}
     for mention in sorted(mentions, key=lambda item: item.end - item.first):  # the longest overwrites the others
         owner.update(dict.fromkeys(range(mention.first, min(mention.end, end)), mention))

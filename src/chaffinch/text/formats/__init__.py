@@ -132,7 +132,7 @@ def write(
     losses: Losses | None = None,
     keep_columns: bool = False,
 ) -> Losses:
-    """Write documents to a path at once; return what was lost; with `strict`, raise LossError and write nothing.
+    """Write documents to a path, whole or not at all; return what was lost; `strict`: then LossError, nothing written.
 
     The output appears complete or not at all. `format` follows from the suffix of `path` when not given. Give the
     `losses` of the `ReadOptions` to count the losses of reading and writing together. With `keep_columns`, tables keep

@@ -137,7 +137,7 @@ def printable_name(name: str) -> str:
 
 
 def read_archive(path: str, name: str) -> InputTree:
-    """Return a zip or tar file's members, the excluded and the unreadable, itself too if so; `name` is its own."""
+    """Return a zip or tar file's members: files, excluded, unreadable, itself among the last if it is damaged."""
     members = _Members(path, name)
     try:
         with open_plain_file(path) as stream:

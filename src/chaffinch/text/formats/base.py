@@ -208,12 +208,12 @@ class WriteOptions:
     keep_columns: bool = False  # tables and records keep the names of the columns that documents were made of
 
     def columns_of(self, doc: Document, form: str) -> Columns | None:
-        """Return the document's columns if its names are to be kept, and it came from this format; else None."""
+        """Return the document's columns if their names are to be kept and it came from format `form`; else None."""
         columns = doc.columns
         return columns if self.keep_columns and columns is not None and columns.format == form else None
 
     def spans(self, doc: Document) -> tuple[Span, ...]:
-        """Return the spans of the layer to write, or DataError; count other layers, and a name but gold, as lost."""
+        """Return the layer's spans to write; count other layers, and its name unless gold, as lost; or DataError."""
         chosen = doc.layer(self.layer)
         name = self.layer or ("gold" if "gold" in doc.layers or len(doc.layers) != 1 else next(iter(doc.layers)))
         others = [spans for other, spans in doc.layers.items() if other != name]
@@ -307,7 +307,7 @@ class Format(Protocol):
 
 @contextmanager
 def atomic_output(target: Path) -> Iterator[Path]:
-    """Yield a temporary path, moved to `target` at the end, removed on failure; DataError if it cannot replace it.
+    """Yield a temporary path, moved to `target` at the end, removed on failure; DataError if that is not replaceable.
 
     A file is replaced; a folder must be empty or new; a link is followed. Nothing half-written is ever seen at
     `target`, and what a process that was killed left beside it is removed.
@@ -337,7 +337,7 @@ def sync(path: Path) -> None:
 
 
 def output_file(folder: Path, name: str, suffix: str) -> Path:
-    """Make parents of `folder/name + suffix`, return the path; DataError if the name is unsafe or it exists.
+    """Make the parents of `folder/name + suffix`, return the path; DataError if the name is unsafe or the file exists.
 
     Ids may contain slashes. DataError if the id would lead outside the folder, is hidden, or is already taken.
     """

@@ -86,7 +86,7 @@ class Brat:
                 yield failing_unit(file.name, error)
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a folder of .txt and .ann (with layers) by id; count losses; return the number; DataError: bad id."""
+        """Write .txt and, with layers, .ann files by id; count losses; return how many documents; DataError: bad id."""
         target.mkdir()
         count = 0
         for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)

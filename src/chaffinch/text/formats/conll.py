@@ -51,7 +51,7 @@ class ColumnLayout:
     width: int = 2
 
     def mark(self, name: str, otherwise: str) -> str:
-        """Return the -DOCSTART- line of a document, with its id unless the reader would assign the same."""
+        """Return a document's -DOCSTART- line, with the id `name` unless the reader would assign it (`otherwise`)."""
         filling = ["O"] * max(1, self.width - 2)
         if name == otherwise:
             return self.separator.join([_DOCSTART, *(["-X-"] if self.width > 2 else []), *filling])
@@ -98,7 +98,7 @@ class ColumnFormat:
     can: ClassVar[Capabilities] = Capabilities("stream", 4, needs_tokens=True, cuts=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Tell, for IOB2 only, if marks or enough rows are there and nine in ten are equally wide and end in a tag."""
+        """Tell, for IOB2 only, whether there are marks or many rows, most equally wide and with a tag at the end."""
         if self.scheme != "IOB2":
             return False
         lines = head.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
@@ -116,7 +116,7 @@ class ColumnFormat:
             yield from record_units(file, _blocks(file, name, options), partial(_document, options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a file in the first document's layout, with marks if needed; count losses; return the number."""
+        """Write a file in the first document's layout, marks if needed; count losses; return how many documents."""
         waiting = iter(documents)
         ahead = list(islice(waiting, 2))
         stem = str(PurePosixPath(target.name).with_suffix(""))

@@ -58,7 +58,7 @@ class DocBinFormat:
             yield from record_units(file, _records(file, files, options), partial(_document, options), "document")
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write all documents, held in memory until then; count losses; return their number; MissingExtraError."""
+        """Write all documents, held in memory till then; count losses; return how many it wrote; MissingExtraError."""
         spacy = _spacy()
         vocabulary = spacy.vocab.Vocab()
         box = spacy.tokens.DocBin(store_user_data=True)
@@ -114,7 +114,7 @@ def _to_spacy(doc: Document, spacy: Any, vocabulary: Any) -> Any:
 
 
 def _cut_text(doc: Document) -> tuple[list[str], list[bool], list[int]]:
-    """Return (words that make up the text, whether an unlisted blank follows each, where each starts)."""
+    """Return (words that make up the text, whether each is followed by a blank that is no word, where each starts)."""
     spans = [span for layer in doc.layers.values() for span in layer]
     starts, ends = {span.start for span in spans}, {span.end for span in spans}
     edges = {0, len(doc.text), *starts, *ends, *doc.tokens.ravel().tolist()}

@@ -77,7 +77,7 @@ class Doccano:
         return object_units(files, partial(_document, options=options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write one line per document, in the form with relations if it has some; count losses; return their number."""
+        """Write a line per document, with relations in the form with entities; count losses; return how many lines."""
         return write_lines(documents, target, lambda doc: _record(doc, options))
 
 

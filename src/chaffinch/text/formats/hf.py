@@ -63,7 +63,7 @@ class TokenLists:
         return object_units(files, partial(document_of, options=options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a line per document, with IOB2 tags as text, none without layers; count losses; return their number."""
+        """Write a line per document, with IOB2 tags if it has layers; count losses; return how many documents."""
         return write_lines(documents, target, lambda doc: _record(doc, options))
 
 

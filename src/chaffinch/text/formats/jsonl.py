@@ -104,12 +104,12 @@ class JsonLines:
         return object_units(files, partial(document_of, options=options, chosen=chosen))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a line per document; only infinite numbers and NaN do not come back (counted); return the number."""
+        """Write a line per document; infinite numbers and NaN are lost (counted); return how many documents."""
         return write_lines(documents, target, lambda doc: _record(doc, options))
 
 
 def _choose_fields(files: Sequence[Entry], wanted: ColumnChoice) -> ChosenColumns | None:
-    """Return the fields of text, id and patient, by the first records; None without any; ConfigError if unsure."""
+    """Return the fields of text, id and patient, by the first records; None without records; ConfigError if unsure."""
     rows: list[dict[str, Any]] = []
     for file in files:
         try:
@@ -220,7 +220,7 @@ def _record(doc: Document, options: WriteOptions) -> dict[str, Any]:
 
 
 def _rename_fields(record: dict[str, Any], columns: Columns) -> dict[str, Any]:
-    """Return a JSON object with the names its document came with; a field whose name clashes keeps ours.
+    """Return a JSON object with the names its document came with, or ours where these clash; empties `record`.
 
     The given object is emptied.
     """

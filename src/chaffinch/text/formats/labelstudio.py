@@ -94,7 +94,7 @@ class LabelStudio:
             yield from record_units(file, _tasks(file, files), partial(_parse_task, options), "task")
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a JSON list with one task per document, offsets in code points; count losses; return their number."""
+        """Write a JSON list, one task per document, offsets in code points; count losses; return how many documents."""
         encoder = msgspec.json.Encoder()
         count = 0
         with target.open("wb") as stream:
@@ -190,7 +190,7 @@ def _text_key(data: Mapping[str, Any], items: Sequence[LabelItem]) -> str:
 
 
 def _offset_counter(text: str, regions: Sequence[RegionValue]) -> Callable[[int], int]:
-    """Return a function from offset to code point: none needed if regions fit, else from UTF-16; or DataError."""
+    """Return a function from offset to code point: the same if all regions fit so, else from UTF-16; or DataError."""
     units = np.zeros(1, np.int64)  # how many units there are before each character
 
     def of_units(offset: int) -> int:

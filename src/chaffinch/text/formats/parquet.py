@@ -73,7 +73,7 @@ class Parquet:
             yield from record_units(file, records, partial(_document, options, chosen[index]))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write in row groups, by the first document's columns if it has them; count losses; return the number.
+        """Write in row groups, by the first document's columns if it has them; count losses; return how many documents.
 
         MissingExtraError without pyarrow, DataError if only some documents have columns.
         """
@@ -150,7 +150,7 @@ def _row(doc: Document) -> dict[str, Any]:
 
 
 def _write_columns(documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-    """Write documents under their own columns' names; count losses; return the number; DataError if one has none.
+    """Write documents under their columns' names; count losses; return how many; DataError if one has no columns.
 
     Meta fields become typed columns.
     """

@@ -78,7 +78,7 @@ class PubTator:
             yield from record_units(file, _blocks(file, options), partial(_document, options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a block of lines per document, an empty line after each; count losses; return their number."""
+        """Write a block of lines per document, an empty line after each; count losses; return how many documents."""
         count = 0
         with target.open("w", encoding="utf-8", newline="") as stream:
             for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
@@ -108,7 +108,7 @@ def _blocks(file: Entry, options: ReadOptions) -> Iterator[Record[_Block]]:
 
 
 def _take(block: _Block | None, content: str, header: re.Match[str] | None, options: ReadOptions) -> None:
-    """Add a line but a title to the block: abstract, mention or relation; count losses; DataError if none of them."""
+    """Add a line that is no title to the block: abstract, mention or relation; count losses; DataError for others."""
     columns = content.split("\t")
     if block is None or (header[1] if header else columns[0]) != block.id:
         raise DataError("belongs to no document: its id is not that of the |t| line above it")

@@ -33,7 +33,7 @@ class PlainText:
         return file_units(files, partial(_document, options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a folder of .txt files named by id; all else is lost; return the number; DataError for unfit ids."""
+        """Write a folder of .txt files named by id; all else is lost; return how many documents; DataError: bad id."""
         target.mkdir()
         count = 0
         for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)

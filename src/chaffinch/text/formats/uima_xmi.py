@@ -46,7 +46,7 @@ class UimaXmi:
         return file_units(files, partial(_parse, options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a folder of .xmi files named by id; count losses; return the number; DataError for unfit ids."""
+        """Write a folder of .xmi files named by id; count losses; return how many documents; DataError: bad id."""
         target.mkdir()
         count = 0
         for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)

@@ -91,7 +91,7 @@ class WeakLabels:
             yield from record_units(file, _records(file, meta, prefix), partial(_parse_item, options), "item")
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write a folder: documents.json by number from 0, meta.json with sources; count losses; return the number."""
+        """Write a folder: documents.json by number, meta.json with sources; count losses; return how many documents."""
         target.mkdir()
         encoder = msgspec.json.Encoder()
         count = 0

@@ -127,7 +127,7 @@ def short_forms(page: LabelledText) -> dict[Key, str]:
 
 
 def compounds(page: LabelledText, *, labelled: bool = False) -> list[tuple[int, str, str]]:
-    """Return (token, label of stem, suffix) of tokens "STEM-suffix" with a labelled stem: free, or `labelled`."""
+    """Return (token, label of stem, suffix) of free (or `labelled`) tokens "STEM-suffix" with a labelled stem."""
     known = {page.words[first].lower(): label for first, end, label in page.runs if end - first == 1}
     out = []
     for t, word in enumerate(page.words):
@@ -148,7 +148,7 @@ def history(page: LabelledText) -> dict[Key, str]:
 
 
 def _learn_suffixes(pages: Sequence[LabelledText]) -> tuple[dict[str, bool], bool]:
-    """Return ({suffix: whether its compounds are mostly labelled}, the same for suffixes of too few patients)."""
+    """Return ({suffix: whether its compounds are mostly labelled}, whether to assume that of other suffixes)."""
     labelled: Counter[str] = Counter()
     total: Counter[str] = Counter()
     patients: dict[str, set[str]] = defaultdict(set)

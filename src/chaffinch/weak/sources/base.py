@@ -211,7 +211,7 @@ def is_capitalised(word: str) -> bool:
 
 
 def phrases_of(phrases: Phrases, what: str) -> tuple[str, ...]:
-    """Return the phrases of a list, or of a file with one per line; raise ConfigError if there is none."""
+    """Return the phrases of a list, or of a file with one per line; ConfigError, with `what`, if there is none."""
     return to_texts(read_phrases(phrases) if isinstance(phrases, str | Path) else phrases, what, least=1)
 
 
@@ -225,7 +225,7 @@ def relabel(spans: Iterable[Span], labels: Mapping[str, str]) -> list[Span]:
 
 
 def check_labels(labels: object, what: str) -> dict[str, str]:
-    """Return the table of labels, checked; raise ConfigError if it does not map names to names."""
+    """Return a table of labels as a dict; ConfigError, which names `what`, unless it maps names to names."""
     if not isinstance(labels, Mapping):
         raise ConfigError(f"{what} must be a table from labels to labels, got {type(labels).__name__}")
     for label, ours in labels.items():

@@ -72,7 +72,7 @@ class Abbreviations(SourceKind):
         return hint_of_basis(docs, self.on)
 
     def _label_pairs(self, doc: Document, candidates: Iterable[Pair]) -> Iterator[tuple[Span, Span, str]]:
-        """Yield (long, short form, label) of pairs: with `label` if the head fits, else by a span ending there."""
+        """Yield (long, short form, label) of pairs: with `label`, if set, where a head fits; else of a span's end."""
         if self.label:
             heads = {plain(head) for head in self.heads}
             candidates = list(candidates)

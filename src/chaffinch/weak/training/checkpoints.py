@@ -45,7 +45,7 @@ class Checkpoints:
     def of(
         cls, folder: str | Path | None, tell: Callable[[Step], None] | None, print_: Callable[[], str]
     ) -> Checkpoints:  # fmt: skip
-        """Open or make a folder of checkpoints, None for no storage; ConfigError if it holds another run or files.
+        """Open or make a folder of checkpoints, None: no storage; ConfigError if it has another run (`print_`).
 
         `print_` returns the fingerprint of the run; it is called only if there is a folder.
         """

@@ -124,14 +124,14 @@ class Engine:
         return self.secrets[name]
 
     def _model(self, name: str, kinds: tuple[type, ...], fault: str) -> Any:
-        """Return the loaded model of this name; raise Problem if there is none, or it is not of these kinds."""
+        """Return the loaded model of this name; Problem if there is none or, worded as `fault`, of other kinds."""
         model = self.models.get(name)
         if isinstance(model, kinds):
             return model
         raise self._refusal(name, fault, [each for each, other in self.models.items() if isinstance(other, kinds)])
 
     def _refusal(self, name: str, fault: str, fit: Sequence[str]) -> Problem:
-        """Return the Problem for a model that is not loaded (404), or that cannot do what is asked (409)."""
+        """Return a Problem that lists the models `fit` for it: 404 if this one is not loaded, else 409 with `fault`."""
         if name not in self.models:
             return _refuse_name("model", fit)
         names = ", ".join(fit) or "none of the server's; start it with --model FILE"

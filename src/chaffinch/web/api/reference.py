@@ -24,7 +24,7 @@ def static_file(path: str) -> bytes:
 
 
 def reference(document: Mapping[str, Any], prefix: str) -> str:
-    """Return the page of an OpenAPI document: an entry for each path, then a table of fields for each type."""
+    """Return an OpenAPI document as a page, links under `prefix`: an entry per path, a table of fields per type."""
     operations = [
         (path, method.upper(), operation)
         for path, methods in document["paths"].items()

@@ -82,7 +82,7 @@ class WorkQueue:
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish all waiting works, then end the thread."""
+        """Finish all waiting work, then end the thread."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()

@@ -88,7 +88,7 @@ class Door:
         connection.state.session = session
 
     def session(self, headers: Mapping[str, str], cookies: Mapping[str, str], *, touch: bool = True) -> Session | None:
-        """Return the request's session by proxy header or else cookie, or None; `touch`: the user is active."""
+        """Return the request's session by proxy header or else cookie, or None; `touch` notes the time of use."""
         if self.proxy is not None:
             return self._proxy_session(self.proxy, headers)
         cookie = cookies.get(COOKIE)
@@ -109,7 +109,7 @@ class Door:
         return Session(user, self.desk.project.database.digest("proxy", user.name), "")
 
     def enter(self, user: User, how: str, *, is_tls: bool) -> Response:
-        """Begin a session, and return a redirect to the first page that sets its cookie."""
+        """Begin a session, audited with `how`; return a redirect to the first page, with the session's cookie."""
         cookie = users.begin_session(self.desk.project.database, user, how)
         response = RedirectResponse("/", 303)
         response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=is_tls, path="/")

@@ -72,7 +72,7 @@ class _JudgePages:
         return {"left": judging.settle_difference(self.desk, user, number_of(request), message.settlement)}
 
     def close(self, request: Request, user: User, body: bytes) -> Any:
-        """Close the case of a note; answer {"next": number of the next waiting note, or None}."""
+        """Close the case of a note; answer {"next": number of the next note, or None}; `body` is unused."""
         judging.close_case(self.desk, user, number_of(request))
         waiting = judging.cases(self.desk, user)
         return {"next": waiting[0][0] if waiting else None}

@@ -111,7 +111,7 @@ class _ReaderPages:
         return {"next": following, "after": following and reading.next_task(self.desk, user, but=following)}
 
     def reopen(self, request: Request, user: User, body: bytes) -> Any:
-        """Open a task again that was done; answer with an empty object."""
+        """Open a task again that was done; answer with an empty object; `body` is unused."""
         reading.reopen_task(self.desk, user, number_of(request))
         return {}
 

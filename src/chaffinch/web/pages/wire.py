@@ -87,7 +87,7 @@ def token_gaps(note: StoredNote) -> list[int]:
 
 
 def label_rows(desk: Desk, note: StoredNote) -> list[dict[str, str]]:
-    """Return {name, category, key} of the project's types, then of the note's other ones; the first nine have keys."""
+    """Return {name, category, key} of the project's types, then of others suggested; nine have keys on the keyboard."""
     names = list(desk.project.config.labels)
     names += sorted({mark.label for mark in note.suggestions} - set(names))
     keys = {name: str(number) for number, name in enumerate(names[:9], start=1)}

@@ -66,7 +66,7 @@ def _context_word(text: str, start: int, wanted: Sequence[str]) -> str:
 
 
 def read_recognizers(body: dict[str, Any], language: str) -> list[AdHocRecognizer]:
-    """Return the recognisers of a request for its language; raise Problem if one cannot be read."""
+    """Return a request's ad hoc recognisers that are for `language`; raise Problem if any of them cannot be read."""
     given: list[Any] = field_of(body, "ad_hoc_recognizers", list, [])
     if len(given) > _MOST_RECOGNIZERS:
         raise refuse(f"a request has at most {_MOST_RECOGNIZERS} ad hoc recognizers", 400)

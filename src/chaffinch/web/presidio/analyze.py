@@ -86,7 +86,7 @@ def read_request(body: dict[str, Any], *, native: bool) -> AnalyzeRequest:
 
 
 async def analyze(do: Operations, body: dict[str, Any], *, native: bool) -> Any:
-    """Return the results for the body's text, or a list of them for a list of texts; Problem if it is malformed."""
+    """Return results for the body's text, a list of them for a list of texts; `native`: our types; or Problem."""
     request = read_request(body, native=native)
     documents = [InputDocument(text=text) for text in request.texts]
     if request.with_decisions:

@@ -88,7 +88,7 @@ def _key(parameters: Mapping[str, Any]) -> bytes:
 
 
 def encrypt(text: str, _: str, parameters: Mapping[str, Any]) -> str:
-    """Return the text encrypted as Presidio does: AES-CBC, a random first vector, base64; Problem for a bad key."""
+    """Return the text encrypted as by Presidio: AES-CBC, random initialisation vector, base64; Problem: bad key."""
     key, vector = _key(parameters), os.urandom(_BLOCK)
     padder = padding.PKCS7(_BLOCK * 8).padder()
     encryptor = Cipher(algorithms.AES(key), modes.CBC(vector)).encryptor()

@@ -66,7 +66,7 @@ async def _analyze(do: Operations, request: Request) -> Response:
 
 
 async def _list_for_language(names: Callable[[bool], Sequence[str]], request: Request) -> Response:
-    """Answer with a list of names by `labels`; raise Problem 500 if the query's language is not supported."""
+    """Answer with `names`, Presidio's or ours by the query's `labels`; Problem 500 for an unsupported language."""
     if request.query_params.get("language", LANGUAGES[0]) not in LANGUAGES:
         raise refuse(NO_RECOGNIZERS, 500)
     return answer(names(_wants_native(request)))

@@ -43,7 +43,7 @@ class Imported:
 
 
 def import_notes(project: Project, notes: Iterable[NewNote], actor: str) -> Imported:
-    """Add notes to a project, some hundred in a transaction, and count: added, known already, suggestions, no risk."""
+    """Add notes to a project, some hundred in a transaction; count added, known, suggestions, no expected misses."""
     total = Imported()
     rows = iter(notes)
     while part := list(islice(rows, _PART)):

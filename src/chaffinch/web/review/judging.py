@@ -98,7 +98,7 @@ class Progress:
 
 
 def assign_notes(desk: Desk, user: User) -> int:
-    """Store reading tasks for free arms, by quota and queue; return how many; stewards only; DataError: few readers."""
+    """Store reading tasks, by quota and queue, for notes that lack readers; return how many; stewards only."""
     require(user, "steward")
     config = desk.project.config
     with desk.project.database.change(user.name) as change:
@@ -185,7 +185,7 @@ def cases(desk: Desk, user: User) -> list[tuple[int, int]]:
 
 
 def open_case(desk: Desk, user: User, number: int) -> Case:
-    """Take a note; return its differences and settlements; Forbidden if none or no adjudicator, DataError if taken."""
+    """Take a note; return its differences and settlements; Forbidden without any or to others, DataError if taken."""
     require(user, "adjudicator")
     database = desk.project.database
     with database.read() as connection:
@@ -265,7 +265,7 @@ def list_closed_notes(desk: Desk, connection: Connection) -> Iterator[tuple[Stor
 
 
 def _two_readers(desk: Desk, connection: Connection, note: int) -> Sequence[tuple[Mark, ...]]:
-    """Return the marks of each reader of a note, first arm first."""
+    """Return the marks of each reader of a note, the first reader's first."""
     arms = [task for task in list_assignments(connection, note=note) if task.arm != ADJUDICATOR]
     return [desk.marks(connection, task) for task in sorted(arms, key=lambda task: task.arm)]
 

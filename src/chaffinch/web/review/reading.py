@@ -122,7 +122,7 @@ def reader_queue(desk: Desk, user: User, *, status: str = "open", category: str 
 
 
 def _order(desk: Desk, connection: Connection, tasks: Iterable[int]) -> Sequence[Place]:
-    """Return the places of these notes in the reading order of all notes."""
+    """Return the places of the notes numbered `tasks` in the reading order of all notes."""
     wanted = set(tasks)
     places = reading_order(waiting_notes(connection), desk.project.config.random)
     return [place for place in places if place.note in wanted]
@@ -186,7 +186,7 @@ def read_other(desk: Desk, user: User, number: int, other: int) -> str:
 def save_edits(
     desk: Desk, user: User, number: int, edits: Sequence[Edit], *, head: int = 0, seconds: float = 0.0
 ) -> Saved:
-    """Store a reader's edits, each id once; return ids, newest number, marks changed elsewhere; DataError if unfit."""
+    """Store a reader's edits, each id once; return ids, newest number, all marks if changed elsewhere; or DataError."""
     database = desk.project.database
     with database.change(user.name) as change:
         assignment = _own_task(change.connection, user, number)
@@ -243,7 +243,7 @@ def count_differences(desk: Desk, connection: Connection, note: int) -> int | No
 
 
 def count_identical(desk: Desk, user: User, number: int, start: int, end: int) -> dict[str, Count]:
-    """Return how often the words of a stretch occur unmarked in the reader's notes of the patient and the project.
+    """Return how often a stretch's words are unmarked in the reader's other notes of the "patient" and the "project".
 
     The note itself is counted in the browser, which knows edits that are not saved yet.
     """

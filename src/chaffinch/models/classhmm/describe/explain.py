@@ -71,7 +71,7 @@ def _word(doc: Document, token: int) -> str:
 
 
 def _leads(model: Model, path: Ints, shown: range) -> tuple[Lead, ...]:
-    """Return, for shown states of classes with several, description and shares of next tags; () if not described."""
+    """Return, for shown states of classes with several, description and shares of tags next on the path; or ()."""
     if model.substructure is None:
         return ()
     labels, names = model.labels, state_names(model.labels)

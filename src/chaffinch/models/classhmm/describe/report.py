@@ -119,7 +119,7 @@ class Substructure(msgspec.Struct, frozen=True):
 
 
 def has_parts(klass: Class, held_out: tuple[float, ...]) -> bool | None:
-    """Tell whether a class has sub-structure: states follow roles, held-out text is likelier; None if unknown.
+    """Tell whether a class has sub-structure: states follow roles and make held-out text likelier; None if unknown.
 
     `held_out` is the log-likelihood per token with these states and with one per class, or empty.
     """

@@ -85,7 +85,7 @@ def role_set(label: str) -> RoleSet:
 
 
 def nmi(one: Ints, other: Ints, given: Ints | None = None) -> float:
-    """Return the normalised mutual information, 2 I / (H + H), of two rows, given a third if any; 0 without entropy."""
+    """Return two rows' mutual information, normalised (2 I / (H + H)), given a third if any; 0 without entropy."""
     if not len(one):
         return 0.0
     given = np.zeros(len(one), np.int64) if given is None else given
@@ -124,7 +124,7 @@ def measure(states: Ints, roles: Ints, given: Ints | None = None, *, seed: int =
 
 
 def compare(mentions: Iterable[Mention], pack: Pack, label: str = "PERSON", *, seed: int = 0) -> Roles:
-    """Compare the states of a class's mentions with roles of its label; give a `reason` instead if that says little."""
+    """Return how the states of a class's mentions agree with roles of `label`; only a `reason` if that says little."""
     chosen = role_set(label)
     known: dict[str, str] = {}
     single: list[tuple[str, int]] = []

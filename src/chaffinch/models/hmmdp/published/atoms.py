@@ -155,7 +155,7 @@ def _update_tag_sticks(q: Atoms) -> Atoms:
 
 
 def _global_step(q: Atoms, counts: Counts, scores: Scores) -> Atoms:
-    """Return q with atoms and sticks updated, then emissions and tags directly; in order of decreasing use."""
+    """Return q with emissions, tags, atoms (in order of decreasing use) and sticks updated from counts and scores."""
     base = q.base
     log_pi, pi = (base.by_state([getattr(sticks, name) for sticks in base.sticks]) for name in ("log_pi", "mean_pi"))
     into = []
@@ -194,7 +194,7 @@ def _local_step(
     scores: Scores,
     q_z: Literal["chain", "factored"],
 ) -> Counts:
-    """Return the expected counts of a tile, by a chain or factored posterior; add its tokens' worth to `scores`.
+    """Return the expected counts of sentences, by the posterior `q_z`; add their tokens' worth to `scores`.
 
     A token scores, at each sub-tag of its tag, its emission there and the expected log of its next move.
     """

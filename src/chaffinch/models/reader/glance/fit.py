@@ -74,7 +74,7 @@ class _Words:
 def fit(
     epochs: Epochs, labels: Sequence[str], config: Glance, *, layer: str = "gold", watcher: Watcher | None = None
 ) -> Model:
-    """Learn a glance of these labels from a layer, others as O; DataError without documents.
+    """Return a glance, a small tagger of these labels learnt from `layer`, others as O; DataError without documents.
 
     `epochs(number)` gives the documents of an epoch; cues that the first has not are never known.
     """

@@ -28,7 +28,7 @@ class Seen:
 
 
 def see(doc: Document, cued: Document, layers: Sequence[str], cues: Mapping[tuple[str, str], int], near: Ints) -> Seen:
-    """Return what there is to see of the tokens `near` (n,) of a document.
+    """Return the words, gap classes and cues of the tokens `near` (n,) of a document; `cued` is the same one with cues.
 
     `cued` is the same document with the layers of cues, perhaps in capitals; `cues` numbers layers' labels, from 1.
     """
@@ -42,7 +42,7 @@ def word_columns(word: str) -> tuple[int, int]:
 
 
 def _gaps(doc: Document, near: Ints) -> Ints:
-    """Return (n,) the class of the gap before each token; a document begins a line.
+    """Return (n,) the class of the gap before each of the tokens `near`; a document begins a line.
 
     A name typed with a tab or two blanks is the same name, so such a gap is one blank.
     """

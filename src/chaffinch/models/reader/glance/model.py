@@ -94,7 +94,7 @@ class Model:
         return self.weights
 
     def log_odds(self, doc: Document, cued: Document, asked: Ints) -> Floats:
-        """Return (D,) the log-odds of any label of the tokens `asked` (D,), which rise; `cued` has the cues."""
+        """Return (D,) the log-odds that tokens `asked` (D,), in rising order, have any label; `cued` has the cues."""
         if not len(asked):
             return np.zeros(0)
         reach, T = self.config.reach, len(doc.tokens)
@@ -110,7 +110,7 @@ class Model:
         return np.asarray(highest + np.log(np.exp(scores[:, 1:] - highest[:, None]).sum(axis=1)))
 
     def _rows(self, seen: Seen) -> Floats32:
-        """Return (n, P) the numbers of tokens."""
+        """Return (n, P) the vectors of tokens: of word, gap and cues added up, with 0 in place of negative numbers."""
         out: Floats32 = np.concatenate([self._vector(word) for word in seen.words]).reshape(-1, self.config.width)
         out += self.gaps[seen.gaps]
         for column in seen.cues.T:

@@ -57,7 +57,7 @@ class ChainPosterior(NamedTuple):
 
 
 def evaluate_chain(chain: Chain, rows: Rows, seen: TokenInput) -> ChainProbabilities:
-    """Return the probabilities of transitions into tokens with embeddings (T, D), and of the votes on them."""
+    """Return the probabilities of transitions into tokens with embeddings `rows` (T, D), and of the votes on them."""
     R, L = chain.tables.moves.shape
     S, _, J = chain.tables.votes.shape
     moves, votes = chain.tables.moves[None], chain.tables.votes[None]

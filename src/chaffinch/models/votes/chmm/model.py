@@ -40,7 +40,7 @@ class Model:
     scale: Rows  # (D,)
 
     def select_votes(self, vote_matrix: VoteMatrix) -> VoteMatrix:
-        """Return the votes of the model's sources; DataError if labels differ or a source is missing."""
+        """Return the votes of the model's sources; DataError if labels or sources do not fit those of the model."""
         if self.constant is not None:
             return self.constant.select_votes(vote_matrix)
         if (vote_matrix.sources, vote_matrix.names) != (self.sources, self.names):

@@ -55,7 +55,7 @@ def choose_columns(
     show: bool = True,
     ids_are: Sequence[str] = ID_NAMES,
 ) -> ChosenColumns:
-    """Return the columns of text, id and patient, by name and content; ConfigError if the text is not sure.
+    """Return the columns of text, id and patient, by name and content; ConfigError if that of the text is not sure.
 
     `rows` are a sample. With `show`, messages may list the names of the columns: they are surely names. `ids_are` are
     the names that columns of ids have.
@@ -93,7 +93,7 @@ def choose_for_files(
 
 
 def _find_named(name: str, names: Sequence[str], option: str, listed: str, *, show: bool) -> str:
-    """Return the column that the user names, exactly or else ignoring case; ConfigError if none or several match."""
+    """Return the column `name` of `names`, exactly or else in any case; ConfigError, with `option`, unless one fits."""
     exact = [column for column in names if column == name]
     same = exact or [column for column in names if _fold(column) == _fold(name)]
     if len(same) == 1:

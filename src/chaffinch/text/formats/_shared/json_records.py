@@ -58,7 +58,7 @@ def _parse_object_line(
 
 
 def write_lines(documents: Iterable[Document], target: Path, record: Callable[[Document], dict[str, Any]]) -> int:
-    """Write the JSON object that `record` returns for each document to a line of a file; return their number."""
+    """Write the JSON object that `record` returns for each document to a line of a file; return how many documents."""
     encoder = msgspec.json.Encoder()
     count = 0
     with target.open("wb") as stream:

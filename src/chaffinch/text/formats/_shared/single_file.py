@@ -50,7 +50,7 @@ class SingleFile:
         return self.form.units(files, options)
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write the only document as a file; return the number; none makes no file, several raise DataError."""
+        """Write the only document as a file; return how many (0: no file is made); DataError for several."""
         with tempfile.TemporaryDirectory(prefix=".chaffinch-", dir=target.parent) as folder:
             count = self.form.write(documents, Path(folder) / "output", options)
             files = [path for path in (Path(folder) / "output").rglob("*") if path.is_file()]

@@ -34,7 +34,7 @@ class ReadingTask:
 
 
 def assign(notes: Iterable[NeedsReaders], readers: Sequence[Reviewer], *, arms: int) -> tuple[ReadingTask, ...]:
-    """Return tasks that give each note's free arms to the readers with the least used quotas, while quotas last.
+    """Return tasks that give each note up to `arms` readers, those with the least used quotas, while quotas last.
 
     The reader with the smallest share of the quota used comes first. Which of a note's readers gets which arm depends
     on the note's draw, so that no reader always has the arm that may be without suggestions.

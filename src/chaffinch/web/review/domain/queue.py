@@ -51,7 +51,7 @@ def reading_order(notes: Iterable[Waiting], share: float) -> tuple[Place, ...]:
 
 
 def _interleave(risky: Sequence[Waiting], random: Sequence[Waiting], share: float) -> Iterable[Place]:
-    """Yield places, `share` of them from `random`, the others from `risky`; what is left of one fills the end."""
+    """Yield places, a `share` of them from `random`, the others from `risky`, until both are used up."""
     i = j = 0
     for position in range(len(risky) + len(random)):
         turn = math.floor((position + 1) * share) > math.floor(position * share)

@@ -98,7 +98,7 @@ def find_user(connection: Connection, name: str) -> User | None:
 
 
 def log_in(database: Database, name: str, password: str) -> User | None:
-    """Return the user if name and password are right, else None, audited; DataError after too many failed attempts.
+    """Return the user if name and password are right, else None (audited); DataError after too many failed attempts.
 
     Failures count per name, whether or not it exists; success forgets them.
     """
@@ -132,7 +132,7 @@ def _is_right(stored: str, password: str) -> bool:
 
 
 def begin_session(database: Database, user: User, how: str) -> str:
-    """Begin a session and return its cookie, which is stored as a hash only; every login makes a new one."""
+    """Begin a session, audited with `how` the user logged in; return its cookie, of which only a hash is stored."""
     cookie, now = secrets.token_urlsafe(32), database.clock()
     with database.change(user.name) as change:
         change.connection.execute(delete(schema.sessions).where(schema.sessions.c.began < now - LONGEST_SESSION))
@@ -146,7 +146,7 @@ def begin_session(database: Database, user: User, how: str) -> str:
 
 
 def find_session(database: Database, cookie: str, *, idle_seconds: float, touch: bool) -> Session | None:
-    """Return the session of a cookie and whether it is idle, or None; `touch` notes the time unless idle."""
+    """Return the session of a cookie, which tells if it is idle, or None; `touch` notes the time unless idle."""
     token, now = _hash_token(cookie), database.clock()
     with database.read() as connection:
         query = select(schema.sessions, schema.users).join(schema.users, schema.sessions.c.user == schema.users.c.id)

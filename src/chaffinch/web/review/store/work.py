@@ -39,7 +39,7 @@ class Assignment:
 
 
 def assign_tasks(change: Change, tasks: Iterable[ReadingTask], users: Sequence[User], *, hidden: frozenset[int]) -> int:
-    """Store tasks, audited, and return how many; arm 2 of a note in `hidden` gets no suggestions."""
+    """Store tasks, audited, and return how many; the second reader of a note in `hidden` gets no suggestions."""
     numbers = {user.name: user.id for user in users}
     first = next_number(change.connection, schema.assignments)
     rows = [
