@@ -37,7 +37,7 @@ def state_command(
     Say which releases a state remembers and, with --patient, which of their files hold notes of a patient: the output
     of each note, its id there, and its id in the input. Nothing is changed.
     """
-    state = states.State.open(file, state_key(state_key_file))
+    state = states.ReleaseState.open(file, state_key(state_key_file))
     memory = None if patient is None else state.find(patient)
     outputs = [StateOutput(output=str(output_path(file, one)), notes=one.notes) for one in state.head.releases]
     held = [] if memory is None else memory.notes
