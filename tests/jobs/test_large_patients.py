@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from chaffinch.deid.detect.detector import HybridDetector, detector
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import NumberedDocument, Release
 from chaffinch.deid.release.units import open_source
@@ -28,12 +24,11 @@ from chaffinch.jobs.release import dry_run, run_release
 from chaffinch.jobs.work import Keys, WorkSpec
 from chaffinch.text import Document
 from chaffinch.text.grouping import Grouping
-from chaffinch.weak.sources import source
 from tests.deid.releases import CANARY, KEY, SECRET, note
 from tests.jobs.killing import Killed, killed_after, open_files_of
+from tests.jobs.poisoned_rules import POISON, RulesSource
 
 ROOT = Path(__file__).parents[2]
-POISON = "POISONED"  # in a text: the process ends
 SURROGATES = Release(Policy.read("i2b2-surrogate"), SECRET, counted_order="mdy")
 # Begins the first pass over notes with a canary, in the folder argv[1]; tells that they wait there; waits to be killed.
 HOLDS_NOTES = """
@@ -55,26 +50,6 @@ time.sleep(600)
 
 def notes_of(number: int) -> list[NumberedDocument]:
     return [NumberedDocument(n, Document.make(note(n), id=str(n), group="p")) for n in range(number)]
-
-
-@dataclass(frozen=True, slots=True)
-class RulesSource:
-    """The rules, by patient, which end the process at a poisoned note; with `once`, only if that file is not there."""
-
-    once: Path | None = None
-
-    def build(self) -> HybridDetector:
-        """Return the detector of this process."""
-
-        @source("poison", label="Own")
-        def poison(doc: Document) -> list[tuple[int, int]]:
-            if POISON in doc.text and not (self.once and self.once.exists()):
-                if self.once is not None:
-                    self.once.touch()
-                os.kill(os.getpid(), signal.SIGKILL)
-            return []
-
-        return detector(types=[poison], by_patient=True)
 
 
 @pytest.fixture
