@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,15 @@ _PROFILE = settings(deadline=None, derandomize=True, suppress_health_check=[Heal
 settings.register_profile("default", _PROFILE)
 settings.register_profile("quick", _PROFILE, max_examples=15)
 settings.load_profile("quick" if QUICK else "default")
+
+
+def pytest_configure() -> None:
+    """Let the processes of a run compile each kernel once."""
+    if "PYTEST_XDIST_WORKER" in os.environ and sys.platform != "win32":
+        import chaffinch  # noqa: F401  (before numba: it limits the threads of linear algebra)
+        from tests.compiling import take_turns
+
+        take_turns()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -25,8 +25,11 @@ from chaffinch.jobs.work import Keys, WorkSpec
 from chaffinch.text import Document
 from chaffinch.text.grouping import Grouping
 from tests.deid.releases import CANARY, KEY, SECRET, note
+from tests.jobs.copies import copied_workers
 from tests.jobs.killing import Killed, killed_after, open_files_of
 from tests.jobs.poisoned_rules import POISON, RulesSource
+
+__all__ = ["copied_workers"]
 
 ROOT = Path(__file__).parents[2]
 SURROGATES = Release(Policy.read("i2b2-surrogate"), SECRET, counted_order="mdy")
@@ -108,8 +111,15 @@ def test_only_a_patient_larger_than_a_batch_takes_two_passes(notes: Path, tmp_pa
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("size", [1, 4, 17])
 def test_any_batch_and_any_number_of_workers_give_the_same_bytes(
-    size: int, workers: int, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    size: int,
+    workers: int,
+    notes: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
+    if size != 4:
+        request.getfixturevalue("copied_workers")
     expected = whole(notes, tmp_path / "whole", monkeypatch, vault=VaultTarget(tmp_path / "whole" / "vault", KEY))
     monkeypatch.setattr("chaffinch.jobs.batching.batches._BATCH_DOCUMENTS", size)
     vault = VaultTarget(tmp_path / "parts" / "vault", KEY)
@@ -164,10 +174,19 @@ def test_a_run_killed_within_a_pass_resumes_with_the_same_bytes(
     assert content(tmp_path / "parts") == expected
 
 
-@pytest.mark.parametrize("names", [("55-large",), ("00-0-large", "55-large"), ("56-p0",)])
+@pytest.mark.parametrize(
+    ("names", "copied"), [(("55-large",), False), (("00-0-large", "55-large"), True), (("56-p0",), True)]
+)
 def test_notes_that_end_workers_are_found_in_a_large_patient_and_the_rest_is_as_if_they_could_not_be_read(
-    names: tuple[str, ...], notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    names: tuple[str, ...],
+    copied: bool,
+    notes: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
+    if copied:
+        request.getfixturevalue("copied_workers")
     for name in names:
         (notes / f"{name}.txt").write_text(f"Dr. {CANARY}. {POISON}")
     manifest = run_release(job(notes, tmp_path / "pool" / "out"), workers=2)
@@ -184,6 +203,7 @@ def test_notes_that_end_workers_are_found_in_a_large_patient_and_the_rest_is_as_
     assert len(texts) == 23
 
 
+@pytest.mark.usefixtures("copied_workers")
 def test_a_worker_that_is_killed_once_costs_nothing(
     notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
