@@ -27,7 +27,7 @@ def take_turns() -> None:
         with global_compiler_lock, _turn(f"{self.py_func.__module__}.{self.py_func.__qualname__}"):
             return _compile(self, sig)
 
-    Dispatcher.compile = compile_in_turn
+    Dispatcher.compile = compile_in_turn  # type: ignore[method-assign]
 
 
 @contextmanager
