@@ -13,14 +13,15 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
 
+# Python compiles what it imports; to compile all that is installed takes longer than to install it.
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[$(EXTRAS)]'
+	$(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e '.[$(EXTRAS)]'
 	touch $@
 
 $(VENV)/ready-bench: $(VENV)/ready
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[bench]'
+	$(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e '.[bench]'
 	touch $@
 
 demo: $(VENV)/ready ## de-identify invented notes, tag and score the example notes, offline
@@ -38,7 +39,7 @@ drill: $(VENV)/ready system ## attacks on releases at full size; about half an h
 lint: $(VENV)/ready ## ruff, mypy --strict and the import contract
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2 || $(BIN)/mypy  # two processes, which give up on a machine too busy to start them
 	$(BIN)/lint-imports
 
 docs: $(VENV)/ready ## run every example of README and docs

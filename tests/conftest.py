@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,10 +27,21 @@ SLOW = (
 FIRST = ("jobs/spark", "jobs", "browser", "docs/test_pages.py")
 QUICK = bool(os.environ.get("CHAFFINCH_QUICK"))  # set by `make quick`: fewer generated examples for each property
 
+FEW = 15  # examples of a property in the quick lane
+
 _PROFILE = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("default", _PROFILE)
-settings.register_profile("quick", _PROFILE, max_examples=15)
+settings.register_profile("quick", _PROFILE, max_examples=FEW)
 settings.load_profile("quick" if QUICK else "default")
+
+
+def pytest_configure() -> None:
+    """Let the processes of a run compile each kernel once."""
+    if "PYTEST_XDIST_WORKER" in os.environ and sys.platform != "win32":
+        import chaffinch  # noqa: F401  (before numba: it limits the threads of linear algebra)
+        from tests.compiling import take_turns
+
+        take_turns()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,6 +56,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=turn)
     slow = [here / name for name in SLOW]
     for item in items:
+        chosen = getattr(getattr(item, "function", None), "_hypothesis_internal_use_settings", None)
+        if QUICK and chosen is not None and chosen.max_examples > FEW:  # a number of its own, for the other lanes
+            item.function._hypothesis_internal_use_settings = settings(chosen, max_examples=FEW)  # type: ignore[attr-defined]
         if any(item.path.is_relative_to(place) for place in slow):
             item.add_marker(pytest.mark.slow)
 

@@ -17,7 +17,7 @@ Opened: TypeAlias = Callable[[Path], AbstractContextManager[Page]]
 expect.set_options(timeout=30_000)  # as long as Playwright waits for anything else: machines with other work are slow
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")  # no longer: Playwright keeps an event loop, which other tests cannot have beside it
 def browser() -> Iterator[Browser]:
     """Debian's Chromium; where it is missing the tests are skipped, but in CI that is a failure."""
     program = shutil.which("chromium")

@@ -15,8 +15,11 @@ import pytest
 
 from tests.attacks.sizes import sized
 from tests.deid.releases import CANARY, note
+from tests.jobs.copies import copied_workers
 from tests.jobs.drill_job import release, small_batches
 from tests.jobs.pool_detectors import POISON
+
+__all__ = ["copied_workers"]
 
 pytestmark = [pytest.mark.drill, pytest.mark.skipif(sys.platform != "linux", reason="/proc is that of Linux")]
 
@@ -64,6 +67,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+@pytest.mark.usefixtures("copied_workers")  # for the run that is left alone; the others are processes of their own
 @pytest.mark.parametrize("number", range(sized(len(KINDS), 50)))
 def test_a_disturbed_run_ends_with_the_bytes_of_an_undisturbed_one(number: int, tmp_path: Path) -> None:
     draw, kind = random.Random(number), KINDS[number % len(KINDS)]

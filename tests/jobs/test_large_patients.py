@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from chaffinch.deid.detect.detector import HybridDetector, detector
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import NumberedDocument, Release
 from chaffinch.deid.release.units import open_source
@@ -28,12 +24,14 @@ from chaffinch.jobs.release import dry_run, run_release
 from chaffinch.jobs.work import Keys, WorkSpec
 from chaffinch.text import Document
 from chaffinch.text.grouping import Grouping
-from chaffinch.weak.sources import source
 from tests.deid.releases import CANARY, KEY, SECRET, note
+from tests.jobs.copies import copied_workers
 from tests.jobs.killing import Killed, killed_after, open_files_of
+from tests.jobs.poisoned_rules import POISON, RulesSource
+
+__all__ = ["copied_workers"]
 
 ROOT = Path(__file__).parents[2]
-POISON = "POISONED"  # in a text: the process ends
 SURROGATES = Release(Policy.read("i2b2-surrogate"), SECRET, counted_order="mdy")
 # Begins the first pass over notes with a canary, in the folder argv[1]; tells that they wait there; waits to be killed.
 HOLDS_NOTES = """
@@ -55,26 +53,6 @@ time.sleep(600)
 
 def notes_of(number: int) -> list[NumberedDocument]:
     return [NumberedDocument(n, Document.make(note(n), id=str(n), group="p")) for n in range(number)]
-
-
-@dataclass(frozen=True, slots=True)
-class RulesSource:
-    """The rules, by patient, which end the process at a poisoned note; with `once`, only if that file is not there."""
-
-    once: Path | None = None
-
-    def build(self) -> HybridDetector:
-        """Return the detector of this process."""
-
-        @source("poison", label="Own")
-        def poison(doc: Document) -> list[tuple[int, int]]:
-            if POISON in doc.text and not (self.once and self.once.exists()):
-                if self.once is not None:
-                    self.once.touch()
-                os.kill(os.getpid(), signal.SIGKILL)
-            return []
-
-        return detector(types=[poison], by_patient=True)
 
 
 @pytest.fixture
@@ -133,8 +111,15 @@ def test_only_a_patient_larger_than_a_batch_takes_two_passes(notes: Path, tmp_pa
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("size", [1, 4, 17])
 def test_any_batch_and_any_number_of_workers_give_the_same_bytes(
-    size: int, workers: int, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    size: int,
+    workers: int,
+    notes: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
+    if size != 4:
+        request.getfixturevalue("copied_workers")
     expected = whole(notes, tmp_path / "whole", monkeypatch, vault=VaultTarget(tmp_path / "whole" / "vault", KEY))
     monkeypatch.setattr("chaffinch.jobs.batching.batches._BATCH_DOCUMENTS", size)
     vault = VaultTarget(tmp_path / "parts" / "vault", KEY)
@@ -189,10 +174,19 @@ def test_a_run_killed_within_a_pass_resumes_with_the_same_bytes(
     assert content(tmp_path / "parts") == expected
 
 
-@pytest.mark.parametrize("names", [("55-large",), ("00-0-large", "55-large"), ("56-p0",)])
+@pytest.mark.parametrize(
+    ("names", "copied"), [(("55-large",), False), (("00-0-large", "55-large"), True), (("56-p0",), True)]
+)
 def test_notes_that_end_workers_are_found_in_a_large_patient_and_the_rest_is_as_if_they_could_not_be_read(
-    names: tuple[str, ...], notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    names: tuple[str, ...],
+    copied: bool,
+    notes: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
+    if copied:
+        request.getfixturevalue("copied_workers")
     for name in names:
         (notes / f"{name}.txt").write_text(f"Dr. {CANARY}. {POISON}")
     manifest = run_release(job(notes, tmp_path / "pool" / "out"), workers=2)
@@ -209,6 +203,7 @@ def test_notes_that_end_workers_are_found_in_a_large_patient_and_the_rest_is_as_
     assert len(texts) == 23
 
 
+@pytest.mark.usefixtures("copied_workers")
 def test_a_worker_that_is_killed_once_costs_nothing(
     notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

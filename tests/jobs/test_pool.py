@@ -26,7 +26,10 @@ from chaffinch.jobs.release import run_release
 from chaffinch.jobs.work import DetectorSpec, Keys, WorkSpec, load_work
 from chaffinch.text.grouping import Grouping
 from tests.deid.releases import CANARY, KEY, SECRET, note
+from tests.jobs.copies import copied_workers
 from tests.jobs.pool_detectors import LARGE, POISON, TestDetectorSource
+
+__all__ = ["copied_workers"]
 
 SURROGATES = Release(Policy.read("i2b2-surrogate"), SECRET, counted_order="mdy")
 SECRETS = (SECRET.key, KEY.key)
@@ -66,8 +69,15 @@ def withheld(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize(("by_patient", "size"), [(True, 1), (True, 64), (False, 6)])
 def test_any_number_of_workers_and_any_batch_size_give_the_same_bytes(
-    by_patient: bool, size: int, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    by_patient: bool,
+    size: int,
+    notes: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
+    if size == 64:
+        request.getfixturevalue("copied_workers")
     source = TestDetectorSource(by_patient=by_patient)
     run_release(job(notes, tmp_path / "one" / "out", source, vault=VaultTarget(tmp_path / "one" / "vault", KEY)))
     monkeypatch.setattr("chaffinch.jobs.batching.batches._BATCH_DOCUMENTS", size)
@@ -105,6 +115,7 @@ def test_one_poison_note_is_found_and_withheld_and_the_rest_is_as_if_it_could_no
     assert CANARY not in str(content(tmp_path / "pool"))
 
 
+@pytest.mark.usefixtures("copied_workers")
 def test_two_poison_notes_of_one_patient_are_both_found(notes: Path, tmp_path: Path) -> None:
     for name in ("55-p3.txt", "56-p3.txt"):
         (notes / name).write_text(POISON)
@@ -124,6 +135,7 @@ def test_a_worker_that_is_killed_once_costs_nothing(notes: Path, tmp_path: Path)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is that of Linux")
+@pytest.mark.usefixtures("copied_workers")
 def test_a_note_that_takes_more_memory_than_there_is_is_withheld(notes: Path, tmp_path: Path) -> None:
     (notes / "55-p3.txt").write_text(LARGE)
     output = tmp_path / "pool" / "out"

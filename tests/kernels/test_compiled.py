@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -89,3 +90,36 @@ def test_only_commands_of_ours_do_without_parts_of_the_compiler(tmp_path: Path) 
     assert python(code, tmp_path).stdout.split() == ["True", str(find_spec("cffi") is not None)]
     command = "from chaffinch.threads import limit_process; limit_process()\n"
     assert python(command + code, tmp_path).stdout.split() == ["False", "False"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file locks are POSIX")
+def test_the_processes_of_a_test_run_take_turns_to_compile_a_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import fcntl
+
+    import numba
+    from numba.core.dispatcher import Dispatcher
+
+    from tests.compiling import lock_file, take_turns
+
+    monkeypatch.setenv("CHAFFINCH_CACHE", str(tmp_path))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(Dispatcher, "compile", Dispatcher.compile)  # it is put back
+    numba.njit(add_one)(1)  # the compiler is warm: without a turn, the next one would be ready at once
+    take_turns()
+    kernel = numba.njit(cache=True)(add_one)
+    found: list[int] = []
+    waiting = threading.Thread(target=lambda: found.append(kernel(1)))
+    with lock_file(f"{__name__}.add_one").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)  # as another process does that compiles it
+        waiting.start()
+        waiting.join(1)
+        assert found == []
+    waiting.join(60)
+    assert found == [2]
+    assert list(tmp_path.rglob("*.nbi"))
+
+
+def add_one(number: int) -> int:
+    return number + 1

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from chaffinch.cli import main
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.synth.notes import notes as invent
 from tests.jobs.spark.conftest import need_java
@@ -75,9 +76,11 @@ def test_the_table_equals_that_of_the_plain_run(
         (["--engine", "spark"], "--engine spark reads a Parquet file"),
     ],
 )
-def test_flags_without_effect_are_refused(tmp_path: Path, more: list[str], message: str) -> None:
+def test_flags_without_effect_are_refused(
+    tmp_path: Path, more: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "notes.jsonl").write_text('{"text": "Seen today."}\n')
-    done = chaffinch("deid", tmp_path / "notes.jsonl", "-o", tmp_path / "out.jsonl", "--model", "rules", *more)
-    assert done.returncode == 2
-    assert message in " ".join(done.stderr.split())
+    output = tmp_path / "out.jsonl"
+    assert main(["deid", str(tmp_path / "notes.jsonl"), "-o", str(output), "--model", "rules", *more]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
     assert [path.name for path in tmp_path.iterdir()] == ["notes.jsonl"]
