@@ -194,18 +194,22 @@ class _ColumnsEffect:
 
     columns: ColumnChoice
     names: OptionNames
-    texts: int = 0
+    texts: set[int] = field(default_factory=set)  # places of the text columns that some note fills
     patients: int = 0
 
     def see(self, doc: Document) -> None:
-        """Count the note if its text is not blank, and if it names a patient."""
-        self.texts += bool(doc.text.strip())
+        """Remember which text columns are not blank in the note; count it if it names a patient."""
+        cells = [doc.text] if doc.columns is None else doc.columns.cut(doc.text).values()
+        self.texts |= {place for place, cell in enumerate(cells) if cell.strip()}
         self.patients += doc.group is not None
 
     def check(self, notes: int) -> Iterator[str]:
-        """Warn of notes without a patient; raise ConfigError if a named text or patient column is empty everywhere."""
+        """Warn if a text column is blank, or some patients; ConfigError if all texts or all patients are."""
         if self.columns.texts and not self.texts:
             raise ConfigError(f"{self.names.of('text-column')}: it is empty in all {notes:,} notes; name another")
+        for place in range(len(self.columns.texts)):
+            if place not in self.texts:
+                yield f"text-column: number {place + 1} of {len(self.columns.texts)} is empty in all {notes:,} notes"
         if self.columns.patient is not None and not self.patients:
             raise ConfigError(f"{self.names.of('patient-column')}: it is empty in all {notes:,} notes; name another")
         if self.columns.patient is not None and self.patients < notes:

@@ -484,6 +484,26 @@ def test_dev_tags_stop_the_published_system_at_its_best_epoch() -> None:
         np.testing.assert_array_equal(own, again.chain.weights[name])
 
 
+@pytest.mark.parametrize(("config", "stage"), [(CHMM(), "multihmm"), (OWN, "tables")])
+def test_an_interrupt_before_the_layers_keeps_what_is_learnt_and_learns_no_layers(config: CHMM, stage: str) -> None:
+    votes, rows, _ = drawn(3, 30)
+    told: list[Progress] = []
+
+    def tell(progress: Progress) -> None:
+        told.append(progress)
+        if len(told) == 2:
+            raise KeyboardInterrupt
+
+    watcher = Watcher(tell)
+    model = chmm.fit(votes, rows, config, watcher=watcher)
+    assert watcher.interrupted
+    assert len(told) == 2, "no epoch of layers began"
+    if stage == "tables":
+        twice = chmm.fit(votes, rows, replace(config, passes=2, weight=0.0))
+        np.testing.assert_array_equal(model.chain.tables.votes, twice.chain.tables.votes)
+    assert model.posterior(votes, rows).tags.shape == (len(votes),)
+
+
 def test_adam_by_hand() -> None:
     weights: chmm_net.Weights = {"moves": np.array([1.0])}
     adam = chmm_net.Adam(rate=0.1, ridge=0.5)

@@ -126,6 +126,20 @@ def test_columns_are_named_and_keep_their_names(kind: str, tmp_path: Path) -> No
 
 
 @kinds
+def test_a_text_column_that_no_note_fills_is_told_beside_one_that_is(
+    kind: str, tmp_path: Path, capsys: Printed
+) -> None:
+    rows = [{"id": number, "findings": "Dr. Penn came.", "impression": " "} for number in ("1", "2")]
+    path, out = make(kind, tmp_path, rows), tmp_path / f"out{kind}"
+    named = ["--text-column", "findings", "--text-column", "impression"]
+    assert main(["deid", str(path), "-o", str(out), "--model", "rules", *named, "--strict"]) != 0
+    assert "text-column: number 2 of 2 is empty in all 2 notes" in capsys.readouterr().err
+    assert not out.exists()
+    assert main(["deid", str(path), "-o", str(out), "--model", "rules", *named]) == 0
+    assert "number 2 of 2 is empty" in "".join(capsys.readouterr())
+
+
+@kinds
 @pytest.mark.parametrize("option", ["--text-column", "--id-column", "--patient-column"])
 def test_a_column_that_is_not_there_is_refused(option: str, kind: str, tmp_path: Path, capsys: Printed) -> None:
     rows = [{**row, "text": REPORT} for row in ROWS]

@@ -244,7 +244,7 @@ def _votes(doc: Document, found: Document, lists: WordLists) -> Document:
 
 
 def _with_known(docs: Sequence[Document], lists: WordLists) -> list[Document]:
-    """Return the documents with votes for title-cased words that are found as names in most notes with them."""
+    """Return the documents with votes for title-cased words found as names in two notes or more and most with them."""
     found, seen = Counter[tuple[str, str]](), Counter[str]()
     for doc in docs:
         spans = [*doc.layers[SOURCE + "model"], *doc.layers[SOURCE + "patterns"]]

@@ -160,7 +160,7 @@ class ChainWorkspace:
         return self.rows
 
     def take(self, name: str, size: int) -> Floats:
-        """Return an uninitialised array (size,); the next call with the same name returns the same memory."""
+        """Return an uninitialised array (size,); the next call with the name reuses the memory, if not for more."""
         if name not in self.arrays or len(self.arrays[name]) < size:
             self.arrays[name] = np.empty(size)
         return self.arrays[name][:size]

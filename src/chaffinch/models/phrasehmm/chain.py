@@ -129,7 +129,7 @@ def _edges(batch: Batch, active: Active, states: Floats) -> tuple[Floats, Floats
 
 
 def _fold_counts(tables: PhraseTables, pairs: Floats, start: Floats, end: Floats) -> tuple[Floats, Floats]:
-    """Return (counts of moves (K+1, K+1), of inner moves), from expanded states' counts of pairs, starts and ends."""
+    """Fold counts of expanded states into moves (K+1, K+1) and inner moves (K, J+1, J+1), (0, 0, 0) if no hierarchy."""
     K = len(tables.moves) - 1
     J = tables.inner.shape[1] - 1 if tables.inner.size else 1
     half = K * J

@@ -148,7 +148,7 @@ class Model:
         return out
 
     def _side(self, text: Text, sub: int) -> _Side:
-        """Return scores, best path and domain chances of the sentences by one sub-model; -inf if it is impossible."""
+        """Return by one sub-model scores (-inf: no path), best expanded states, chances of domains (0 if null)."""
         B, N, D = len(text.bounds) - 1, len(text.first), len(self.domains)
         side = _Side(np.full(B, -np.inf), np.full(B, -np.inf), np.full(N, -1), np.zeros((N, D)))
         allowed = free(self.states, text, sub)

@@ -44,7 +44,7 @@ def upper(note: Marked, _: np.random.Generator) -> Marked:
 
 
 def dictate(note: Marked, rng: np.random.Generator) -> Marked:
-    """Return a note as dictated: small letters, numbers in words, no marks; in every third note some marks are said."""
+    """Return a note as dictated: lower case, one line, numbers in words, no marks but some in words (dot, comma)."""
     said = 0.5 if rng.integers(3) == 0 else 0.0
     dates: list[Edit] = []
     for span in note.spans:

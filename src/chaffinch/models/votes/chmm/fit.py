@@ -82,7 +82,9 @@ def fit(
     try:
         if constant is None:
             initial = _learn_tables(initial, task)
-        return _learn_layers(initial, task) if config.weight > 0 and config.epochs else initial
+        if watcher.interrupted or not (config.weight > 0 and config.epochs):
+            return initial
+        return _learn_layers(initial, task)
     except KeyboardInterrupt:
         watcher.interrupted = True
         return initial
@@ -139,19 +141,22 @@ class _Task(NamedTuple):
 
 
 def _learn_tables(model: Model, task: _Task) -> Model:
-    """Return the model with tables learnt by EM on all sentences, before there are layers; report progress."""
+    """Return the model with tables learnt by EM on all sentences, up to an interrupt, before there are layers."""
     config, everything = model.config, np.arange(len(task.vote_matrix.bounds) - 1)
     may = transition_mask(task.vote_matrix, config)
-    for done in range(config.passes):
-        posteriors = [expect(model.chain, *tile) for tile in task.tiles(model.chain, everything)]
-        if not posteriors:
-            break
-        counts = TokenTables(*(sum(tables) for tables in zip(*(post.counts for post in posteriors), strict=True)))
-        tables = maximise(counts, may, config.prior, model.chain.tables)
-        model = replace(model, chain=_chain(tables, task.vote_matrix, config))
-        if task.watcher.tell is not None:
-            loss = -sum(float(post.log_likelihood.sum()) for post in posteriors) / max(len(task.vote_matrix), 1)
-            task.watcher.tell(Progress("tables", done + 1, config.passes, loss))
+    try:
+        for done in range(config.passes):
+            posteriors = [expect(model.chain, *tile) for tile in task.tiles(model.chain, everything)]
+            if not posteriors:
+                break
+            counts = TokenTables(*(sum(tables) for tables in zip(*(post.counts for post in posteriors), strict=True)))
+            tables = maximise(counts, may, config.prior, model.chain.tables)
+            model = replace(model, chain=_chain(tables, task.vote_matrix, config))
+            if task.watcher.tell is not None:
+                loss = -sum(float(post.log_likelihood.sum()) for post in posteriors) / max(len(task.vote_matrix), 1)
+                task.watcher.tell(Progress("tables", done + 1, config.passes, loss))
+    except KeyboardInterrupt:
+        task.watcher.interrupted = True
     return model
 
 
