@@ -103,3 +103,21 @@ def test_nothing_found_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str
     (tmp_path / "note.txt").write_text("No pain.")
     assert main(["deid", "explain", str(tmp_path / "note.txt"), "--model", "rules"]) == 0
     assert capsys.readouterr().out == "no span was found\n"
+
+
+@pytest.mark.parametrize(("text", "found"), [("", "no"), ("No pain.", "no"), ("Seen by Dr. Penn.", "one")])
+def test_a_span_number_that_is_too_high_says_what_to_do(
+    text: str, found: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "note.txt").write_text(text)
+    assert main(["deid", "explain", str(tmp_path / "note.txt"), "--model", "rules", "--span", "2"]) == 2
+    assert f"--span 2: {found} span was found; leave out --span" in capsys.readouterr().err
+
+
+def test_offsets_are_of_code_points_as_the_file_has_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "\ufeff\U0001f600 \U0001f469\u200d\u2695\ufe0f Pain:\r\nnone.\r\nSeen by Dr. Pe\u0301nn\u200b.\r\n"
+    (tmp_path / "note.txt").write_bytes(text.encode())
+    assert main(["deid", "explain", str(tmp_path / "note.txt"), "--model", "rules", "--json", "--with-text"]) == 0
+    ((span,),) = (document["spans"] for document in json.loads(capsys.readouterr().out)["documents"])
+    start, end = span["span"]["start"], span["span"]["end"]
+    assert (start, text[start:end], span["text"]) == (text.index("Pe"), "Pe\u0301nn", "Pe\u0301nn")

@@ -90,10 +90,17 @@ def print_explanations(
     """Print explanations as JSON or words, brief, or in full for one span; ConfigError if there is no such span."""
     number = sum(len(found) for _, found in told)
     if span is not None and span > number:
-        raise ConfigError(f"--span {span}: {number} spans were found; choose one of them")
+        raise ConfigError(f"--span {span}: {_describe_choice(number)}")
     documents = list(_document_rows(told, span, with_text))
     result = ExplainResult(model=model, documents=documents, spans=number)
     frame.emit(result, as_json=as_json, tables=_terminal_lines(told, span, with_text))
+
+
+def _describe_choice(number: int) -> str:
+    """Return what to give in place of a span number that is too high."""
+    if number < 2:
+        return f"{'one' if number else 'no'} span was found; leave out --span"
+    return f"{number} spans were found; choose one of them"
 
 
 def _document_rows(told: Sequence[Explained], only: int | None, with_text: bool) -> Iterator[ExplainedDocument]:

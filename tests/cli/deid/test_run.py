@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -109,6 +110,23 @@ def test_a_recall_that_the_model_cannot_reach_is_told(tmp_path: Path, capsys: Pr
         warnings = json.loads(capsys.readouterr().out)["warnings"]
         assert len(warnings) == len(told)
         assert all(warning.startswith(words) for warning, words in zip(warnings, told, strict=True))
+
+
+def test_every_run_says_which_recall_to_expect_and_what_is_promised(tmp_path: Path, capsys: Printed) -> None:
+    note = tmp_path / "note.txt"
+    note.write_text("Seen by Dr. Penn.")
+    said = []
+    for more in ([], ["--recall", "0.9"], ["--recall", "0.995"], ["--fast"], ["--model", "rules"]):
+        assert main(["deid", str(note), "--dry-run", *more]) == 0
+        (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("recall "))
+        said.append(line.removeprefix("recall ").strip())
+    *measured, rules = said
+    found = [re.fullmatch(r"(0\.\d{3}) expected, (0\.\d{3}) promised with 90 % confidence", line) for line in measured]
+    expected, promised = ([float(match[part]) if match else 0.0 for match in found] for part in (1, 2))
+    assert all(least < likely for likely, least in zip(expected, promised, strict=True))
+    assert expected[0] <= expected[1] < expected[2]  # no setting has less recall than the default
+    assert expected[3] < expected[0]  # a dial of its own
+    assert rules == "not measured on other notes; see deid sample"
 
 
 @pytest.mark.parametrize(
