@@ -335,6 +335,23 @@ def test_a_model_that_overrules_leaves_out_what_patterns_find_but_no_exact_code(
         assert [word for _, word in words(doc)] == ["Penn", "219-09-9999"]
 
 
+@pytest.mark.parametrize(("chance", "kept"), [(0.0, "WILMA"), (0.02, "WILMA"), (0.05, "WILMA SAYS")])
+def test_a_model_that_overrules_cuts_words_it_is_sure_of_from_the_edges_of_names(chance: float, kept: str) -> None:
+    """The odds under a pattern are trebled: .02 becomes .058, .05 becomes .136, and the limit is .1."""
+    text = "HER SISTER WILMA SAYS SHE FELL."
+    stub = cast(Tagger, StubTagger({"WILMA": {"FAMILY": 0.9}, "SAYS": {"CITY": chance}}))
+    for overrules, expected in ((True, kept), (False, "WILMA SAYS")):
+        (doc,) = detector(Model((stub,), overrules=overrules))([Document.make(text)])
+        assert [word for _, word in words(doc)] == [expected]
+
+
+def test_dates_of_patterns_stay_whole() -> None:
+    """A model that never saw a year such as 2085 must not cut it off: the rest of the date would say when."""
+    stub = cast(Tagger, StubTagger({"May": {"DATE": 0.9}}))
+    (doc,) = detector(Model((stub,), overrules=True))([Document.make("Seen on May 27, 2085.")])
+    assert [word for _, word in words(doc)] == ["May 27, 2085"]
+
+
 def test_what_people_are_at_is_no_town() -> None:
     find = finder({"Willow": {"CITY": 0.98}, "Creek": {"CITY": 0.98}})
     assert released(find, "Lives at Willow Creek since 3 May 2019.") == "Lives at [LOCATION] since 3 May 2019."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import TypeVar
 
@@ -245,6 +245,22 @@ def spans_of(index: TokenIndex, soft: Soft, flags: Flags, decoded: Sequence[Sequ
         if any(map(str.isalnum, doc.text[start:stop])):
             out[number].append(Span(start, stop, soft.labels[1 + kinds[first]], _mean(likely[first:end]), MODELLED[1]))
     return [sorted(found) for found in out]
+
+
+def trim_spans(index: TokenIndex, spans: Sequence[Sequence[Span]], kept: Flags) -> list[list[Span]]:
+    """Return by document the spans without the tokens at either edge that are not kept; without any kept, whole."""
+    firsts, ends = index.runs(spans)
+    tokens = np.append(np.flatnonzero(kept), len(kept))
+    begins, lasts = tokens[np.searchsorted(tokens, firsts)], tokens[np.searchsorted(tokens, ends) - 1]
+    edges = zip(firsts.tolist(), ends.tolist(), begins.tolist(), lasts.tolist(), strict=True)
+    out: list[list[Span]] = []
+    for in_doc, shift in zip(spans, index.shifts, strict=True):
+        out.append([])
+        for span, (first, end, begin, last) in zip(in_doc, edges, strict=False):
+            start = int(index.starts[begin]) - shift if first < begin < end else span.start
+            stop = int(index.ends[last]) - shift if first <= last < end - 1 else span.end
+            out[-1].append(span if (start, stop) == (span.start, span.end) else replace(span, start=start, end=stop))
+    return out
 
 
 def _free_runs(index: TokenIndex, free: Flags, kinds: Sequence[int]) -> list[tuple[int, int, int]]:
