@@ -17,6 +17,11 @@ FOUND = {
         On {Mar. 4, 1998} he came.
         On {mar 4 1998} he came.
         Born {4 March 1998} at home.
+        Born {4 March 98} at home.
+        Began {11 Feb} 19:15, clear.
+        Seen {15 Jan}, 11:00 sharp.
+        Open {22 May}, 12 hours a week.
+        Held {Thursday 20 March}, 09:30 am.
         Born {4-Mar-1998} at home.
         Born {04-MAR-98} at home.
         Born {04MAR1998} at home.

@@ -47,6 +47,7 @@ _NOT_SCORE = (
     r"reflexes)\b[^.\n]{0,20}"
 )
 _NOT_MORE = r"[\d./-]|\d"
+_OF_TIME = r"[:.]\d\d|\s?(?:[ap]\.?m|h|hrs?)\b"  # what follows an hour, which is no year: 11 Feb 19:15
 
 
 @cache
@@ -92,10 +93,8 @@ def _with_month_names() -> tuple[Pattern, ...]:
     """Return the patterns of dates with a month's name, a season or a quarter: March 14, 2019; spring 2019; Q1 2019."""
     days = rf"{_DAY}{_ORDINAL}?(?:{_TO}{_DAY}{_ORDINAL}?)?"
     month_first = rf"{_OF_WEEK}{_MONTH}\s?(?:the\s)?{days}(?:(?:,\s?|\s|-|/|\sof\s){_YEAR}|-\d\d)?"
-    day_first = (
-        rf"{_OF_WEEK}(?:the\s)?{days}(?:\s|\sof\s|-|/|\.\s?)?{_MONTH}(?:(?:,\s?|\s|-|/|\sof\s)?(?:{_YEAR}|"
-        r"\d\d\b))?"
-    )
+    day_first = rf"{_OF_WEEK}(?:the\s)?{days}(?:\s|\sof\s|-|/|\.\s?)?{_MONTH}"
+    before_year = r"(?:,\s?|\s|-|/|\sof\s)?"
     month_year = rf"(?:{_MONTH}{_TO})?{_MONTH}(?:,\s?|\s|-|/|\sof\s|\s?)(?:{_YEAR}\b|\d\d\b)"
     two_months = (
         rf"{_MONTH}\s{_DAY}{_ORDINAL}?\s?(?:-|–|to|through|thru)"
@@ -107,10 +106,20 @@ def _with_month_names() -> tuple[Pattern, ...]:
         Pattern("date-month-day", rf"\b({month_first})", label="DATE", score=0.95, after=not_unit, cut=_trim_article),
         Pattern(
             "date-day-month",
-            rf"\b({day_first})",
+            rf"\b({day_first}(?:{before_year}{_YEAR})?)",
             label="DATE",
             score=0.94,
             before=r"[\d$/.]",
+            fits=_is_not_modal,
+            cut=_trim_article,
+        ),
+        Pattern(
+            "date-day-month-short-year",
+            rf"\b({day_first}{before_year}\d\d)\b",
+            label="DATE",
+            score=0.94,
+            before=r"[\d$/.]",
+            after=rf"{_OF_TIME}|{not_unit}",
             fits=_is_not_modal,
             cut=_trim_article,
         ),
@@ -119,7 +128,7 @@ def _with_month_names() -> tuple[Pattern, ...]:
             rf"\b({month_year})",
             label="DATE",
             score=0.93,
-            after=r"\s?(?:mg|%|st|nd|rd|th)|\d",
+            after=rf"\s?(?:mg|%|st|nd|rd|th)|\d|{_OF_TIME}",
             fits=_is_month_and_year,
         ),
         Pattern("date-season", rf"\b((?:{_SEASON})(?:,?\s|\sof\s|\sof\sthe\syear\s){_YEAR})\b", label="DATE"),
