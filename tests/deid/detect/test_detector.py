@@ -15,7 +15,7 @@ from chaffinch.deid.detect import cues
 from chaffinch.deid.detect import recall_dial as dial
 from chaffinch.deid.detect.admission import KnownIdentifiers
 from chaffinch.deid.detect.detector import LAYER, HybridDetector, detector, with_dial
-from chaffinch.deid.detect.merge import merge_by_rank, trim_punctuation
+from chaffinch.deid.detect.merge import cut_hours, merge_by_rank, trim_punctuation
 from chaffinch.deid.detect.model import Model, load
 from chaffinch.deid.detect.recall_dial import Dial, DialSample
 from chaffinch.deid.detect.token_scores import TokenIndex, mean, spans_of
@@ -38,6 +38,28 @@ def model() -> Model:
     notes = list(cues.with_cues(deid.notes(25, 1, seed=3, names="train")))
     tagger = train(notes, Cascade(layers=cues.LAYERS), layer="gold")
     return with_dial(Model((tagger,)), deid.notes(12, 1, seed=4, names="held-out"), gold="gold")
+
+
+@pytest.mark.parametrize(
+    ("text", "span", "kept"),
+    [
+        ("Signed 2024-02-29T15:58:03.", "2024-02-29T15", "2024-02-29"),
+        ("Next weds 19 feb 4pm.", "weds 19 feb 4", "weds 19 feb"),
+        ("Seen 3/4/98, 10:30 today.", "3/4/98, 10", "3/4/98"),
+        ("Seen May 4 pm.", "May 4", "May 4"),  # perhaps the day
+        ("Seen 11/05 am.", "11/05", "11/05"),
+        ("Seen 4 Feb 12 am well.", "4 Feb 12", "4 Feb 12"),  # perhaps a year
+        ("Seen 4 Feb 98:30.", "4 Feb 98", "4 Feb 98"),
+        ("Seen 4 May 1998: 3 weeks.", "4 May 1998", "4 May 1998"),
+        ("Seen May 98:12 on.", "May 98", "May 98"),
+    ],
+)
+def test_no_date_ends_in_the_hour_of_a_time_of_day(text: str, span: str, kept: str) -> None:
+    start = text.index(span)
+    (found,) = cut_hours(text, [Span(start, start + len(span), "DATE")])
+    assert text[found.start : found.end] == kept
+    other = Span(start, start + len(span), "IDNUM")
+    assert cut_hours(text, [other]) == [other]
 
 
 def test_rules_alone_find_and_repeat_names() -> None:

@@ -22,7 +22,7 @@ from chaffinch.deid.detect import recall_dial as dial
 from chaffinch.deid.detect import token_scores as detect_soft
 from chaffinch.deid.detect.admission import KnownIdentifiers
 from chaffinch.deid.detect.class_doubt import class_layer, wider_class
-from chaffinch.deid.detect.merge import is_code, merge_by_rank, trim_punctuation, vote_spans, widen
+from chaffinch.deid.detect.merge import cut_hours, is_code, merge_by_rank, trim_punctuation, vote_spans, widen
 from chaffinch.deid.detect.model import Model, load, upper_if_caseless
 from chaffinch.deid.detect.recall_dial import DialSample
 from chaffinch.deid.detect.token_scores import Claim, Flags, TokenIndex
@@ -193,7 +193,7 @@ class HybridDetector:
         found = []
         for doc, ruled, others in zip(docs, patterned, modelled, strict=True):
             ranks = [self.certain_spans(doc), *self._rank_spans(doc, ruled, others)]
-            found.append(trim_punctuation(doc.text, merge_by_rank(ranks)))
+            found.append(cut_hours(doc.text, trim_punctuation(doc.text, merge_by_rank(ranks))))
         softs = detect_soft.with_spans(index, soft, found)
         modelled_soft = soft if self.model.taggers else Soft(("O",), np.ones((len(soft.values), 1)))
         classes = detect_soft.with_claims(index, modelled_soft, list(map(self._claims, docs, found)))

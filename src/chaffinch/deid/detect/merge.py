@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -11,6 +12,10 @@ from operator import attrgetter
 from chaffinch.deid.kinds import kind_of
 from chaffinch.text import Span, resolve
 from chaffinch.text.span import overlap_clusters
+
+# An hour at the end of a date, and what follows an hour: "19 Feb 4" of "19 Feb 4pm".
+_HOUR = re.compile(r"(?:(?<=\d)T|(?<=\w),?\s+)(?:[01]?\d|2[0-4])$")
+_AFTER_HOUR = re.compile(r":\d\d|[ap]\.?m\b", re.IGNORECASE)
 
 _by_place = attrgetter("start", "end", "label")  # the order of spans, compared in C
 
@@ -161,6 +166,24 @@ def overlaps_any(span: Span, kept: Sequence[Span]) -> bool:
     """Tell whether a span overlaps one of the kept spans, which are sorted and do not overlap."""
     after = bisect_left(kept, span.end, key=attrgetter("start"))
     return after > 0 and kept[after - 1].end > span.start
+
+
+def cut_hours(text: str, spans: Iterable[Span]) -> list[Span]:
+    """Return the spans, dates without the hour of a time of day that begins inside them: it would pass for a year.
+
+    >>> cut_hours("on 19 Feb 4pm", [Span(3, 11, "DATE")])
+    [Span(start=3, end=9, label='DATE', score=1.0, source='', concept='')]
+    """
+    return [_without_hour(text, span) if span.label == "DATE" else span for span in spans]
+
+
+def _without_hour(text: str, span: Span) -> Span:
+    """Return a date without the hour at its end, if a digit is left; "May 4 pm" may be a day, and stays."""
+    date = text[span.start : span.end]
+    hour = _HOUR.search(date) if _AFTER_HOUR.match(text, span.end) else None
+    if hour is None or not any(map(str.isdigit, date[: hour.start()])):
+        return span
+    return replace(span, end=span.start + hour.start())
 
 
 def trim_punctuation(text: str, spans: Iterable[Span]) -> list[Span]:
