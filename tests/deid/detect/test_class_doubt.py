@@ -345,6 +345,14 @@ def test_a_model_that_overrules_cuts_words_it_is_sure_of_from_the_edges_of_names
         assert [word for _, word in words(doc)] == [expected]
 
 
+def test_no_model_overrules_a_pattern_of_a_type_that_it_never_learnt() -> None:
+    stub = cast(Tagger, StubTagger({"Suite": {"HOSPITAL": 0.1}}))
+    (doc,) = detector(Model((stub,), overrules=True))(
+        [Document.make("Date: 2/3/87   DEPT: Infusion Suite B   PCP: Penn")]
+    )
+    assert words(doc) == [("DEPARTMENT", "Infusion Suite B")]
+
+
 def test_dates_of_patterns_stay_whole() -> None:
     """A model that never saw a year such as 2085 must not cut it off: the rest of the date would say when."""
     stub = cast(Tagger, StubTagger({"May": {"DATE": 0.9}}))

@@ -9,7 +9,7 @@ from functools import cache
 
 import pytest
 
-from chaffinch.deid.detect.detector import HybridDetector, detector
+from chaffinch.deid.detect.detector import UNLEARNT, HybridDetector, detector
 from chaffinch.deid.detect.model import Model, load
 from chaffinch.deid.detect.recall_dial import RECALLS
 from chaffinch.text import Document
@@ -30,6 +30,14 @@ def test_the_packaged_model_has_a_reader_and_fast_leaves_it_out() -> None:
     whole = detector("deid-en")
     chances = [1.0 - find.soft_labels([Document.make(NOTE)]).values[:, 0] for find in (whole, fast)]
     assert (abs(chances[0] - chances[1]) > 0.001).any()  # the reader has a say
+
+
+def test_types_whose_patterns_are_not_overruled_are_those_that_reader_and_glance_lack() -> None:
+    model = packaged()
+    assert model.context is not None
+    assert model.glance is not None
+    assert set(model.labels) - {"FAMILY"} - set(model.context.reader.names) == UNLEARNT  # to them, family are PATIENT
+    assert not UNLEARNT & set(model.glance.glance.names)
 
 
 def test_the_glance_has_a_say_without_the_reader_alone() -> None:
