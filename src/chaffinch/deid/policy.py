@@ -80,6 +80,7 @@ class Policy:
     rules: Mapping[str, PolicyRule] = field(default_factory=dict)
     types: tuple[str, ...] = ()
     about: str = ""
+    _hash: int = field(default=0, init=False, repr=False, compare=False)  # computed once: it reads all rules
 
     def __post_init__(self) -> None:
         """Fold the rules' labels; raise ConfigError if one is unknown, repeated, without a rule or unfit."""
@@ -98,6 +99,7 @@ class Policy:
                     "it from types: then the rule of its kind, or the default, applies"
                 )
         object.__setattr__(self, "rules", MappingProxyType(folded_rules))
+        object.__setattr__(self, "_hash", hash((self.name, self.default, frozenset(folded_rules.items()), self.types)))
         for label in (*folded_rules, *KINDS):
             _check_fit(self, label)
 
@@ -107,7 +109,7 @@ class Policy:
 
     def __hash__(self) -> int:
         """Return a hash of all fields except `about`."""
-        return hash((self.name, self.default, frozenset(self.rules.items()), self.types))
+        return self._hash
 
     @classmethod
     def read(cls, source: str | Path) -> Policy:
@@ -164,8 +166,7 @@ class Policy:
 
     def operator(self, label: str) -> tuple[str, Operator]:
         """Return (name, operator) for a label, by the policy's rule for it."""
-        rule = self.rule(label)
-        return rule.operator, action(rule)
+        return _operator(self, label)
 
     def hides(self, label: str) -> int:
         """Return how much of an identifier with a label is hidden, as its operator says: 0 nothing, 3 all.
@@ -183,14 +184,7 @@ class Policy:
         >>> Policy.read("i2b2-surrogate").age_limit("DATE"), Policy.read("limited-dataset").age_limit("DATE")
         (AgeLimit(years=89, by_year=False), None)
         """
-        date = action(self.rule(label))
-        if date.hides >= LEAVES_NOTHING:
-            return None
-        rules = {self.rule(name) for name in ("AGE", *self.rules) if kind_of(name).name == "AGE"}
-        hiding = [operator for operator in map(action, rules) if operator.hides]
-        limits = [operator.over if isinstance(operator, Generalise) else HIPAA_MAX_AGE for operator in hiding]
-        limits += [date.over] if isinstance(date, Generalise) else []
-        return AgeLimit(min(limits), by_year=isinstance(date, Generalise)) if limits else None
+        return _age_limit(self, label)
 
     @property
     def reads_patients(self) -> bool:
@@ -217,6 +211,26 @@ class Policy:
         rules = {label: _settings(rule) for label, rule in self.rules.items()}
         content = {"name": self.name, "default": _settings(self.default), "rules": rules, "types": sorted(self.types)}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+@lru_cache(maxsize=1024)
+def _operator(policy: Policy, label: str) -> tuple[str, Operator]:
+    """Return (name, operator) for a label, cached."""
+    rule = policy.rule(label)
+    return rule.operator, action(rule)
+
+
+@lru_cache(maxsize=1024)
+def _age_limit(policy: Policy, label: str) -> AgeLimit | None:
+    """Return the greatest age that dates under a label may reveal, cached."""
+    date = action(policy.rule(label))
+    if date.hides >= LEAVES_NOTHING:
+        return None
+    rules = {policy.rule(name) for name in ("AGE", *policy.rules) if kind_of(name).name == "AGE"}
+    hiding = [operator for operator in map(action, rules) if operator.hides]
+    limits = [operator.over if isinstance(operator, Generalise) else HIPAA_MAX_AGE for operator in hiding]
+    limits += [date.over] if isinstance(date, Generalise) else []
+    return AgeLimit(min(limits), by_year=isinstance(date, Generalise)) if limits else None
 
 
 def ready_policies() -> tuple[str, ...]:

@@ -31,6 +31,7 @@ from chaffinch.text.document import Document, Soft
 from chaffinch.text.span import Span
 
 _PLAIN = frozenset(map(chr, range(0x20, 0x7F))) | frozenset("\t\n\v\f\r")
+_PLAIN_BYTES = "".join(_PLAIN).encode()
 SOFT_HYPHEN = "\u00ad"
 # Characters without a glyph that are no format characters: joiners, fillers, variation selectors.
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]")
@@ -174,11 +175,14 @@ class ShownDocument:
 
 def view_of(text: str) -> View | None:
     """Return a view of the text in plain characters; None if the text is plain already."""
+    if text.isascii() and text.isprintable() and (text.count(" ") < 2 or not _MAYBE_SPACED.search(text)):
+        return None  # an identifier, say, without an end of line
+    readings = {sign: reading for sign in _unusual_characters(text) if (reading := _reading(sign)) != sign}
+    if not readings and "-\n" not in text and "-\r\n" not in text and not _MAYBE_SPACED.search(text):
+        return None
     view = _View(text)
-    if not _PLAIN.issuperset(signs := set(text)):
-        readings = {sign: reading for sign in signs if (reading := _reading(sign)) != sign}
-        if readings:
-            view.read_characters(readings)
+    if readings:
+        view.read_characters(readings)
     if "-\n" in view.text or "-\r\n" in view.text:
         view.drop(_line_ends(view.text))
     if _MAYBE_SPACED.search(view.text):
@@ -279,6 +283,13 @@ class _View:
         last = np.append(places[1:], len(kept)) - 1  # the last character that each kept one stands for
         self._starts, self._ends, self._changed = starts[places], ends[last], True
         self.text = "".join(np.array(list(self.text), dtype=object)[places].tolist())
+
+
+def _unusual_characters(text: str) -> set[str]:
+    """Return the characters of a text that may be read as others."""
+    if text.isascii():
+        return set(text.encode().translate(None, _PLAIN_BYTES).decode())
+    return set(text) - _PLAIN
 
 
 @lru_cache(maxsize=4096)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 from chaffinch.deid.dates.parse import LONGEST, read_points
@@ -34,13 +35,16 @@ def count_orders(texts: Iterable[str]) -> Counter[Order]:
     >>> sorted(count_orders(["03/04/1998", "25/12/1997", "March 4"]).items())
     [('dmy', 1)]
     """
-    votes: Counter[Order] = Counter()
-    for text in texts:
-        if len(text) <= LONGEST:
-            month_first = read_points(text, Conventions("mdy")) is not None
-            if month_first != (read_points(text, Conventions("dmy")) is not None):
-                votes["mdy" if month_first else "dmy"] += 1
-    return votes
+    return Counter(order for text in texts if len(text) <= LONGEST and (order := _only_order(text)) is not None)
+
+
+@lru_cache(maxsize=4096)  # the dates of a note are counted for the note, for its patient, and where they are shifted
+def _only_order(text: str) -> Order | None:
+    """Return the only order, mdy or dmy, in which a date can be read; None if it can be read in both or in neither."""
+    month_first = read_points(text, Conventions("mdy")) is not None
+    if month_first == (read_points(text, Conventions("dmy")) is not None):
+        return None
+    return "mdy" if month_first else "dmy"
 
 
 def find_numeric_dates(text: str) -> list[str]:

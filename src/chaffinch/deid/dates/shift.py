@@ -96,15 +96,19 @@ def parse(
     >>> parse("12/30-1/2/98").dates
     (datetime.date(1997, 12, 30), datetime.date(1998, 1, 2))
     """
-    if len(text) > LONGEST:
-        return None
-    first_order = order
+    return None if len(text) > LONGEST else _parse(text, Conventions(order, reference_year, language))
+
+
+@lru_cache(maxsize=4096)  # dates are read for the document's order and year, and for ages, before they are shifted
+def _parse(text: str, conventions: Conventions) -> Parsed | None:
+    """Parse the text of a date, which is not too long, by conventions of which the order comes first."""
+    first_order = order = conventions.order
     if has_letters(text):
         if is_relative(text):
             return Parsed(text, (Point("relative"),))
         first_order = "dmy" if foreign_language_of(text) else order
     for candidate in dict.fromkeys((first_order, order, *ORDERS)):
-        points = read_points(text, Conventions(candidate, reference_year, language))
+        points = read_points(text, Conventions(candidate, conventions.reference_year, conventions.language))
         if points is not None:
             return Parsed(text, points)
     return None

@@ -17,9 +17,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import lru_cache
 
 from chaffinch.deid.dates import shift as dates
 from chaffinch.deid.dates.ages import cap_ages
+from chaffinch.deid.dates.parse import LONGEST
 from chaffinch.deid.dates.points import AHEAD, LATEST, Order
 from chaffinch.deid.dates.shift import ORDERS, Parsed
 from chaffinch.text import Span
@@ -182,11 +184,18 @@ def _is_readable(dated: DatedText) -> bool:
 
 def _possible_days(dated: DatedText, reference_year: int | None) -> _DayRange | None:
     """Return first and last day that a date may mean, in its order, else in both; None if it states no year."""
-    orders = (dated.order,) if dated.order else ORDERS[:2]
-    readings = [dates.parse(dated.text, order=order, reference_year=reference_year) for order in orders]
+    find = _find_days if len(dated.text) <= LONGEST else _find_days.__wrapped__  # a longer text is not kept
+    return find(dated.text, dated.order, reference_year)
+
+
+@lru_cache(maxsize=4096)  # a date is asked for in its note, and for its patient with and without a reference year
+def _find_days(text: str, order: Order | None, reference_year: int | None) -> _DayRange | None:
+    """Return first and last day that the text of a date may mean, as `_possible_days`."""
+    orders = (order,) if order else ORDERS[:2]
+    readings = [dates.parse(text, order=order, reference_year=reference_year) for order in orders]
     known = [parsed for parsed in readings if parsed is not None]
     if not known:
-        years = [int(year) for year in FULL_YEAR.findall(dated.text)]
+        years = [int(year) for year in FULL_YEAR.findall(text)]
         return _DayRange(date(min(years), 1, 1), date(max(years), 12, 31), short=False) if years else None
     spans = [span for parsed in known for span in _spans_with_year(parsed)]
     if not spans:

@@ -37,15 +37,21 @@ class Left:
     def __post_init__(self) -> None:
         """Raise DataError unless probabilities, positions and categories fit one another and the tokens."""
         length = len(self.probabilities)
-        for name, row in (("probabilities", self.probabilities), *self.categories.items()):
-            if np.shape(row) != (length,) or not (np.isfinite(row).all() and (row >= 0).all() and (row <= 1).all()):
-                raise DataError(f"{name} must be {length} numbers from 0 to 1, one for each token that was left")
+        rows = {"probabilities": self.probabilities, **self.categories}
+        if not (all(np.shape(row) == (length,) for row in rows.values()) and _are_chances(np.array([*rows.values()]))):
+            name = next(name for name, row in rows.items() if np.shape(row) != (length,) or not _are_chances(row))
+            raise DataError(f"{name} must be {length} numbers from 0 to 1, one for each token that was left")
         if length > self.tokens:
             raise DataError(f"{length} tokens were left of a note of {self.tokens}; tokens counts the redacted as well")
         if self.categories and (sum(self.categories.values()) > self.probabilities + 1e-6).any():
             raise DataError("the categories of a token add up to more than its probability; give their joint values")
         if self.places is not None and (np.shape(self.places) != (length,) or (np.diff(self.places) <= 0).any()):
             raise DataError(f"places must be {length} rising positions, one for each token that was left")
+
+
+def _are_chances(values: Floats) -> bool:
+    """Tell whether all numbers are from 0 to 1; NaN is not."""
+    return bool(((values >= 0) & (values <= 1)).all())
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +113,10 @@ def risk(left: Left) -> Risk:
     1.0
     """
     p = np.asarray(left.probabilities, np.float64)
-    before = np.append(0.0, p[:-1]) if len(p) else p
+    before = np.zeros(len(p))  # the probability of the token just before, 0 if that was redacted
+    before[1:] = p[:-1]
     if left.places is not None and len(p):
-        before = np.where(np.append(False, np.diff(left.places) == 1), before, 0.0)
+        before[1:][np.diff(left.places) != 1] = 0.0
     by_category = {name: float(np.sum(row)) for name, row in left.categories.items()}
     return Risk(
         left.id, left.tokens, float(p.sum()), float((p * (1 - before)).sum()), float(1 - np.prod(1 - p)), by_category

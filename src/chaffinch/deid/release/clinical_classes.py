@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 from chaffinch import languages
@@ -36,17 +36,30 @@ def classes_of(doc: Document, language: str = LANGUAGE) -> list[str]:
     >>> classes_of(Document.make("Allergies: aspirin 81 mg, daughter"))
     ['field label', '', 'drug or brand', 'clinical number', 'clinical number', '', 'kin word']
     """
-    words, labels = doc.words(), [match.span(1) for match in _LABEL.finditer(doc.text)]
-    out = [_class_of(word, language) if any(map(str.isalnum, word)) else "" for word in words]
-    for place, (start, end) in enumerate(doc.tokens.tolist()):
-        if out[place] == "number" and place + 1 < len(words) and _is_unit(words[place + 1], language):
-            out[place] = "clinical number"
-        elif out[place] == "ordinary word" and _CAPITALS.fullmatch(words[place]):
-            around = (*words[max(0, place - 1) : place], *words[place + 1 : place + 2])
-            if not any(word.isupper() and len(word) > 1 for word in around):  # in running capitals it is a word
-                out[place] = "abbreviation"
-        if out[place] in ("abbreviation", "ordinary word") and any(a <= start and end <= b for a, b in labels):
-            out[place] = "field label"
+    return _classes_at(doc, range(len(doc.tokens)), language)
+
+
+def _classes_at(doc: Document, places: Iterable[int], language: str) -> list[str]:
+    """Return the clinical class of the tokens at some places, as `classes_of` returns those of all."""
+    text, tokens = doc.text, doc.tokens.tolist()
+    labels = cache(lambda start, end: [match.span(1) for match in _LABEL.finditer(text, start, end)])  # by line
+    out = []
+    for place in places:
+        start, end = tokens[place]
+        word = text[start:end]
+        found = _class_of(word, language) if any(map(str.isalnum, word)) else ""
+        if found == "number":
+            following = text[slice(*tokens[place + 1])] if place + 1 < len(tokens) else ""
+            found = "clinical number" if following and _is_unit(following, language) else found
+        elif found == "ordinary word" and _CAPITALS.fullmatch(word):
+            around = (text[a:b] for a, b in (*tokens[max(0, place - 1) : place], *tokens[place + 1 : place + 2]))
+            if not any(other.isupper() and len(other) > 1 for other in around):  # in running capitals it is a word
+                found = "abbreviation"
+        if found in ("abbreviation", "ordinary word"):
+            line, rest = text.rfind("\n", 0, start) + 1, text.find("\n", end)  # no label goes beyond its line
+            if any(a <= start and end <= b for a, b in labels(line, len(text) if rest < 0 else rest)):
+                found = "field label"
+        out.append(found)
     return out
 
 
@@ -55,9 +68,8 @@ def count_flagged(doc: Document, spans: Iterable[Span], language: str = LANGUAGE
     chosen = list(spans)
     if not chosen:
         return {}
-    classes = classes_of(doc, language)
     tokens = {token for first, end in doc.token_ranges(chosen).tolist() for token in range(first, end)}
-    counts = Counter(classes[token] for token in sorted(tokens))
+    counts = Counter(_classes_at(doc, sorted(tokens), language))
     return {name: counts[name] for name in PROTECTED if counts[name]}
 
 
@@ -68,7 +80,7 @@ def _class_of(word: str, language: str) -> str:
     frequent = lists.is_frequent(word)
     if lists.is_drug(word):
         return "drug or brand"
-    if word[:1].isupper() and not frequent and plain in (_words(language, "eponyms") | _words(language, "surnames")):
+    if word[:1].isupper() and not frequent and _is_eponym(plain, language):
         return "eponym or test"
     if plain in _words(language, "tests") and not frequent:
         return "eponym or test"
@@ -87,6 +99,11 @@ def _class_of(word: str, language: str) -> str:
     if word[:1].isupper() and lists.is_section(word):
         return "field label"
     return "abbreviation" if _CAPITALS.fullmatch(word) and not frequent else "ordinary word"
+
+
+def _is_eponym(plain: str, language: str) -> bool:
+    """Tell whether a folded word is an eponym, a frequent or a rarer one."""
+    return plain in _words(language, "eponyms") or plain in _words(language, "surnames")
 
 
 def _is_unit(word: str, language: str) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from itertools import chain
 from typing import Any, get_args
@@ -453,19 +453,29 @@ def residual_risk(doc: Document, layer: str, replaced: ReplacedText, name: str) 
     if soft is None or "O" not in soft.labels:
         return None
     left = ~_is_covered(doc, replaced)
-    other = soft.labels.index("O")
-    by_category: dict[str, Any] = {}
-    for number, label in enumerate(soft.labels):
-        if number != other:
-            category = kind_of(label).category
-            by_category[category] = by_category.get(category, 0.0) + soft.values[left, number]
-    p = np.clip(1 - soft.values[left, other], 0, 1)
-    rows = {category: np.clip(row, 0, 1) for category, row in by_category.items()}
-    over = np.maximum(sum(rows.values()) if rows else np.ones_like(p), 1e-12)
-    scale = np.minimum(p / over, 1.0)  # rounding must not make the categories' sum exceed p
-    categories: Mapping[str, Any] = {category: row * scale for category, row in rows.items()}
+    values = soft.values[left].T
+    by_category = _columns_by_category(soft.labels)
+    rows = np.zeros((len(by_category), values.shape[1]), np.result_type(values.dtype, 0.0))
+    for row, columns in zip(rows, by_category.values(), strict=True):
+        for column in columns:
+            row += values[column]
+    p = np.clip(1 - values[soft.labels.index("O")], 0, 1)
+    np.clip(rows, 0, 1, out=rows)
+    over = np.maximum(sum(rows) if len(rows) else np.ones_like(p), 1e-12)
+    rows *= np.minimum(p / over, 1.0)  # rounding must not make the categories' sum exceed p
+    categories: Mapping[str, Any] = dict(zip(by_category, rows, strict=True))
     residual: Risk = risk(Left(name, len(doc.tokens), p, np.flatnonzero(left), categories))
     return residual.as_dict()
+
+
+@lru_cache(maxsize=256)
+def _columns_by_category(labels: tuple[str, ...]) -> dict[str, list[int]]:
+    """Return {category: the columns of its labels} of soft labels, without O, cached."""
+    columns: dict[str, list[int]] = {}
+    for number, label in enumerate(labels):
+        if label != "O":
+            columns.setdefault(kind_of(label).category, []).append(number)
+    return columns
 
 
 def _is_covered(doc: Document, replaced: ReplacedText) -> Any:

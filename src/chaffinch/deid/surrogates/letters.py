@@ -30,8 +30,9 @@ _DIACRITICS = range(0x300, 0x370)
 _WINDOW = 64  # code points; the letters of one script mostly share such a block
 _FEWEST = 8  # letters; where a block has fewer of the class, letters a to z (or digits) are drawn instead
 _RUNS = re.compile("[a-z]+|[0-9]+")
+_MOST_LISTS = 64  # whose indices are cached
+_INDICES: dict[int, tuple[Sequence[str], Mapping[str, int]]] = {}  # by id of the list, which is kept with them
 _PIECES = re.compile("[a-zA-Z]+|[0-9]+|[^a-zA-Z0-9]+")
-_ASCII_WORD = re.compile("[a-zA-Z0-9]+")
 
 
 @dataclass(slots=True)
@@ -71,10 +72,14 @@ def _permutation_key(secret: Secret, *parts: str) -> bytes:
     return b"".join(next(stream).to_bytes(8, "big") for _ in range(4))
 
 
-@lru_cache(maxsize=64)
 def entry_indices(entries: Sequence[str]) -> Mapping[str, int]:
-    """Return {folded entry, single blanks between its words: index in the list}, cached."""
-    return {fold_phrase(entry): index for index, entry in enumerate(entries)}
+    """Return {folded entry, single blanks between its words: index in the list}, cached by the list's identity."""
+    known = _INDICES.get(id(entries))  # to hash a list of thousands costs more than the draw
+    if known is None or known[0] is not entries:
+        if len(_INDICES) >= _MOST_LISTS:
+            _INDICES.clear()
+        known = _INDICES[id(entries)] = entries, {fold_phrase(entry): index for index, entry in enumerate(entries)}
+    return known[1]
 
 
 @lru_cache(maxsize=65536)
@@ -106,8 +111,8 @@ def bases(text: str) -> str:
     >>> bases("12-34 É")
     '1234e'
     """
-    if _ASCII_WORD.fullmatch(text):
-        return text.lower()
+    if text.isascii():
+        return "".join(_RUNS.findall(text.lower()))
     return "".join(base(char) for char in text if is_significant(char))
 
 
@@ -165,7 +170,13 @@ def _char_class(char: str) -> str:
 
 def is_word(piece: str) -> bool:
     """Tell whether a piece is made of letters."""
-    return _char_class(piece[0]) == "a" and is_significant(piece[0])
+    return _begins_word(piece[0])
+
+
+@lru_cache(maxsize=65536)
+def _begins_word(char: str) -> bool:
+    """Tell whether a piece that begins with a character is made of letters."""
+    return _char_class(char) == "a" and is_significant(char)
 
 
 @lru_cache(maxsize=4096)

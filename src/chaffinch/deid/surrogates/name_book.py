@@ -66,7 +66,9 @@ class NameBook:
 
         surrogate = self._surrogates.get(word)
         if surrogate is None:
-            surrogate = next((drawn for drawn in map(draw, range(_MOST_DRAWS)) if free(drawn)), draw(0))
+            first = draw(0)
+            others = (drawn for drawn in map(draw, range(1, _MOST_DRAWS)) if free(drawn))
+            surrogate = first if free(first) else next(others, first)
             self._surrogates[word] = self._new_surrogates[word] = surrogate
             self._words.setdefault(surrogate.casefold(), word)
         return surrogate

@@ -9,6 +9,7 @@ many keys do not reveal the value.
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from math import isqrt
 
 LARGEST = 1 << 64  # values; beyond it two draws hardly ever collide, and no permutation is needed
@@ -25,17 +26,25 @@ def permute(index: int, size: int, key: bytes) -> int:
         raise ValueError("index or size out of range")
     rows = isqrt(size - 1) + 1
     columns = -(-size // rows)
+    keyed = _keyed_hash(key)
     while True:
         row, column = divmod(index, columns)
         for round_number in range(0, _ROUNDS, 2):
-            row = (row + _round_value(key, round_number, column)) % rows
-            column = (column + _round_value(key, round_number + 1, row)) % columns
+            row = (row + _round_value(keyed, round_number, column)) % rows
+            column = (column + _round_value(keyed, round_number + 1, row)) % columns
         index = row * columns + column
         if index < size:
             return index
 
 
-def _round_value(key: bytes, round_number: int, value: int) -> int:
+@lru_cache(maxsize=1024)
+def _keyed_hash(key: bytes) -> hashlib.blake2b:
+    """Return the keyed hash before any message, to be copied: that is faster than to make it for every round."""
+    return hashlib.blake2b(key=key, digest_size=16)
+
+
+def _round_value(keyed: hashlib.blake2b, round_number: int, value: int) -> int:
     """Return 128 keyed bits for a round and one half; modulo a half they are uniform to one part in 2⁹⁶."""
-    message = round_number.to_bytes(1, "big") + value.to_bytes(8, "big")
-    return int.from_bytes(hashlib.blake2b(message, key=key, digest_size=16).digest(), "big")
+    one = keyed.copy()
+    one.update((round_number << 64 | value).to_bytes(9, "big"))
+    return int.from_bytes(one.digest(), "big")

@@ -106,7 +106,13 @@ def _namer_from_list(name: str, purpose: str) -> Namer:
 
 def _is_listed(word: str) -> bool:
     """Tell whether a word is a listed name or street."""
-    return word in names().roles or word.capitalize() in entries("streets")
+    return word in names().roles or word.capitalize() in _street_names()
+
+
+@cache
+def _street_names() -> frozenset[str]:
+    """Return the entries of the list of streets as a set, cached."""
+    return frozenset(entries("streets"))
 
 
 _draw_city, _draw_street_name, _draw_department = (
