@@ -456,9 +456,9 @@ def residual_risk(doc: Document, layer: str, replaced: ReplacedText, name: str) 
     values = soft.values[left].T
     by_category = _columns_by_category(soft.labels)
     rows = np.zeros((len(by_category), values.shape[1]), np.result_type(values.dtype, 0.0))
-    for row, columns in zip(rows, by_category.values(), strict=True):
+    for number, columns in enumerate(by_category.values()):
         for column in columns:
-            row += values[column]
+            rows[number] += values[column]
     p = np.clip(1 - values[soft.labels.index("O")], 0, 1)
     np.clip(rows, 0, 1, out=rows)
     over = np.maximum(sum(rows) if len(rows) else np.ones_like(p), 1e-12)
