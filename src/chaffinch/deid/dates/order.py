@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from datetime import date
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -20,6 +21,8 @@ DateOrder: TypeAlias = Literal["auto", "dmy", "mdy"]  # of a job; auto: as most 
 # The largest share of dates in the other order with which a sample still decides: some are misread, or misprints.
 MOST_CONTRARY = 0.05
 _DATE = re.compile(r"(?<![\w/.-])[0-9]{1,2}([/.-])[0-9]{1,2}\1(?:[0-9]{4}|[0-9]{2})(?![\w/-]|\.[0-9])")
+
+_WITH_YEAR = re.compile(r"([0-9]{1,2})([/.-])([0-9]{1,2})\2([0-9]{4})")
 
 
 class DateOrders(NamedTuple):
@@ -41,10 +44,23 @@ def count_orders(texts: Iterable[str]) -> Counter[Order]:
 @lru_cache(maxsize=4096)  # the dates of a note are counted for the note, for its patient, and where they are shifted
 def _only_order(text: str) -> Order | None:
     """Return the only order, mdy or dmy, in which a date can be read; None if it can be read in both or in neither."""
-    month_first = read_points(text, Conventions("mdy")) is not None
-    if month_first == (read_points(text, Conventions("dmy")) is not None):
+    if match := _WITH_YEAR.fullmatch(text):  # most dates: what `read_points` finds, without reading them twice
+        first, second, year = int(match[1]), int(match[3]), int(match[4])
+        month_first, day_first = _is_day(year, first, second), _is_day(year, second, first)
+    else:
+        month_first, day_first = (read_points(text, Conventions(order)) is not None for order in ("mdy", "dmy"))
+    if month_first == day_first:
         return None
     return "mdy" if month_first else "dmy"
+
+
+def _is_day(year: int, month: int, day: int) -> bool:
+    """Tell whether a day exists."""
+    try:
+        date(year, month, day)
+    except ValueError:
+        return False
+    return True
 
 
 def find_numeric_dates(text: str) -> list[str]:

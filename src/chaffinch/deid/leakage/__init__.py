@@ -20,6 +20,7 @@ from chaffinch.deid.leakage.risk import (
     expected,
     queue,
     risk,
+    sum_chances,
 )
 from chaffinch.deid.leakage.sample import QUANTILES, Allocation, Sample, Stratum, sample
 from chaffinch.deid.leakage.size import sample_size
@@ -50,4 +51,5 @@ __all__ = [
     "risk",
     "sample",
     "sample_size",
+    "sum_chances",
 ]

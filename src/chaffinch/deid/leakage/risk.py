@@ -112,15 +112,17 @@ def risk(left: Left) -> Risk:
     >>> risk(Left("a", 5, np.array([0.5, 0.5, 0.0]))).expected
     1.0
     """
-    p = np.asarray(left.probabilities, np.float64)
+    return sum_chances(left.id, left.tokens, np.asarray(left.probabilities, np.float64), left.places, left.categories)
+
+
+def sum_chances(name: str, tokens: int, p: Floats, places: Ints | None, categories: Mapping[str, Floats]) -> Risk:
+    """Return the risk of the fields of a `Left`, which are not checked."""
     before = np.zeros(len(p))  # the probability of the token just before, 0 if that was redacted
     before[1:] = p[:-1]
-    if left.places is not None and len(p):
-        before[1:][np.diff(left.places) != 1] = 0.0
-    by_category = {name: float(np.sum(row)) for name, row in left.categories.items()}
-    return Risk(
-        left.id, left.tokens, float(p.sum()), float((p * (1 - before)).sum()), float(1 - np.prod(1 - p)), by_category
-    )
+    if places is not None:
+        before[1:][places[1:] - places[:-1] != 1] = 0.0
+    by_category = {name: float(np.add.reduce(row)) for name, row in categories.items()}
+    return Risk(name, tokens, float(p.sum()), float((p * (1 - before)).sum()), float(1 - np.prod(1 - p)), by_category)
 
 
 class RiskSums:

@@ -10,6 +10,7 @@ document, its text is in no message: our errors contain none, and of all others 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
@@ -29,7 +30,7 @@ from chaffinch.deid.detect.protocol import Detector, RememberingDetector
 from chaffinch.deid.detect.repeats import NameCounts
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
-from chaffinch.deid.leakage import Left, Risk, risk
+from chaffinch.deid.leakage import Left, Risk, risk, sum_chances
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.clinical_classes import count_flagged
 from chaffinch.deid.release.kept_fields import check_fields
@@ -366,7 +367,9 @@ def release_one(
     try:
         tagged, names = found
         patient = patients(tagged.patient)
+        found_spans = tagged.layer(layer)
         spans = _cut_spans(settle_classes(tagged, layer, config.policy), numbered.doc.columns)
+        settled = spans is found_spans  # nothing was doubtful, and nothing is
         resolved = tagged.with_layer(layer, spans)
         replaced = replace_identifiers(
             resolved,
@@ -376,6 +379,7 @@ def release_one(
             names=patient.names,
             timeline=patient.timeline,
             orders=patient.orders,
+            settled=settled,
         )
         check_text(replaced.text, max_chars=max(len(replaced.text), 1))
         name = config.name(original, numbered.number)
@@ -464,7 +468,10 @@ def residual_risk(doc: Document, layer: str, replaced: ReplacedText, name: str) 
     over = np.maximum(sum(rows) if len(rows) else np.ones_like(p), 1e-12)
     rows *= np.minimum(p / over, 1.0)  # rounding must not make the categories' sum exceed p
     categories: Mapping[str, Any] = dict(zip(by_category, rows, strict=True))
-    residual: Risk = risk(Left(name, len(doc.tokens), p, np.flatnonzero(left), categories))
+    places = np.flatnonzero(left)
+    residual: Risk = sum_chances(name, len(doc.tokens), p, places, categories)
+    if math.isnan(residual.expected + sum(residual.categories.values())):  # no other number can be out of range here
+        residual = risk(Left(name, len(doc.tokens), p, places, categories))  # says so
     return residual.as_dict()
 
 

@@ -149,6 +149,7 @@ def replace_identifiers(
     names: NameBook | None = None,
     timeline: Timeline | None = None,
     orders: DateOrders = MONTH_FIRST,
+    settled: bool = False,
 ) -> ReplacedText:
     """Return the text with a layer's spans replaced by the policy, and all offsets; DataError if an operator fails.
 
@@ -159,8 +160,10 @@ def replace_identifiers(
 
     `names` is the book of the patient's names, with those of earlier notes; `timeline` is that of all notes of the
     patient. Unless given, both cover this document only. `orders` say how to read 03/04/1998 where the note does not.
+    `settled`: the caller has settled the classes of the spans.
     """
-    spans = separate_spans(settle_classes(doc, layer, policy), doc.text, policy)
+    classes = doc.layer(layer) if settled else settle_classes(doc, layer, policy)
+    spans = separate_spans(classes, doc.text, policy)
     operators = {label: policy.operator(label) for label in dict.fromkeys(span.label for span in spans)}
     kinds = [kind_of(span.label) for span in spans]
     text, size = doc.text, len(doc.text)
