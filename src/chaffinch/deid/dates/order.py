@@ -13,7 +13,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
-from chaffinch.deid.dates.parse import LONGEST, read_points
+from chaffinch.deid.dates.parse import LONGEST, depends_on_order, read_points
 from chaffinch.deid.dates.points import Conventions, Order
 
 DateOrder: TypeAlias = Literal["auto", "dmy", "mdy"]  # of a job; auto: as most dates of a sample of its notes
@@ -44,6 +44,8 @@ def count_orders(texts: Iterable[str]) -> Counter[Order]:
 @lru_cache(maxsize=4096)  # the dates of a note are counted for the note, for its patient, and where they are shifted
 def _only_order(text: str) -> Order | None:
     """Return the only order, mdy or dmy, in which a date can be read; None if it can be read in both or in neither."""
+    if not depends_on_order(text):
+        return None
     if match := _WITH_YEAR.fullmatch(text):  # most dates: what `read_points` finds, without reading them twice
         first, second, year = int(match[1]), int(match[3]), int(match[4])
         month_first, day_first = _is_day(year, first, second), _is_day(year, second, first)

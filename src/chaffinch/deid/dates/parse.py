@@ -53,6 +53,8 @@ _JOINS = tuple(
         r"\s?[,;]\s?",
     )
 )
+_DIGITS = re.compile(r"[0-9]+")
+_COMPACT = 8  # digits of a whole date without separators
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -61,9 +63,28 @@ def has_letters(text: str, start: int = 0, end: int = LONGEST) -> bool:
     return _LETTER.search(text, start, end) is not None
 
 
-@lru_cache(maxsize=4096)  # dates are read for the document's order and year before they are shifted
+def depends_on_order(text: str) -> bool:
+    """Tell whether the order of day and month can make a difference to how a date text is read.
+
+    It can for three numbers, for two that may both be a day or a month, and for eight digits in a row.
+
+    >>> depends_on_order("3/4"), depends_on_order("March 4, 1998"), depends_on_order("03/1998")
+    (True, False, False)
+    """
+    lengths = [len(number) for number in _DIGITS.findall(text)]
+    return len(lengths) > 2 or max(lengths, default=0) >= _COMPACT or (len(lengths) == 2 and max(lengths) < 3)
+
+
 def read_points(text: str, conventions: Conventions) -> tuple[Point, ...] | None:
     """Parse a date text into dates (several for a range or list), filling years; None if unreadable or impossible."""
+    if conventions.order != "mdy" and not depends_on_order(text):
+        conventions = Conventions("mdy", conventions.reference_year, conventions.language)  # it is read once
+    return _read_points(text, conventions)
+
+
+@lru_cache(maxsize=4096)  # dates are read for the document's order and year before they are shifted
+def _read_points(text: str, conventions: Conventions) -> tuple[Point, ...] | None:
+    """Parse a date text by conventions, as `read_points`."""
     if conventions.reference_year is not None:
         plain = read_points(text, Conventions(conventions.order, None, conventions.language))
         if plain is not None and all(map(_has_full_year, plain)):

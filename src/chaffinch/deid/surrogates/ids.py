@@ -81,7 +81,8 @@ def _reshape_runs(parts: Sequence[str], kept: set[int], source: SurrogateSource)
 
 def digits_of(text: str) -> str:
     """Return the decimal digits of a text, in ASCII."""
-    return "".join(base(char) for char in text if char.isdecimal())
+    found = filter(str.isdecimal, text)
+    return "".join(found if text.isascii() else map(base, found))
 
 
 def with_digits(text: str, digits: str) -> str:

@@ -236,6 +236,7 @@ def shape_text(text: str, drawn: str) -> str:
     return "".join(shape_char(char, next(letters)) if is_significant(char) else char for char in text)
 
 
+@lru_cache(maxsize=65536)
 def shape_char(char: str, drawn: str) -> str:
     """Return the drawn base in the case, or in the decimal digits, of a character."""
     cased = drawn.upper() if char.isupper() or char.istitle() else drawn.lower() if char.islower() else drawn

@@ -9,6 +9,7 @@ census has fewer, names are composed of the beginnings and ends of others, each 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,8 +76,8 @@ class _NamePool(Sequence[str]):
         free = self._find_unknown_words(known)
         free = np.pad(free, (0, -len(free) % _BLOCK)).reshape(-1, _BLOCK)
         self._bits = np.packbits(free, axis=1)  # an eighth of a byte a pair: there are pools of 26 letters
-        self._before = np.concatenate([[0], np.cumsum(free.sum(axis=1))])  # free pairs before each block
-        self._number = min(int(self._before[-1]), SIZES[role] - len(self._real))
+        self._before = [0, *np.cumsum(free.sum(axis=1)).tolist()]  # free pairs before each block
+        self._number = min(self._before[-1], SIZES[role] - len(self._real))
 
     def _find_unknown_words(self, known: Collection[str]) -> Flags:
         """Return whether each pair of a beginning and an end fits in length and is not `known`, the likeliest first."""
@@ -112,8 +113,8 @@ class _NamePool(Sequence[str]):
         rank = index - len(self._real)
         if not 0 <= rank < self._number:
             raise IndexError(index)
-        block = int(np.searchsorted(self._before, rank, side="right")) - 1
-        place = np.flatnonzero(np.unpackbits(self._bits[block]))[rank - int(self._before[block])]
+        block = bisect_right(self._before, rank) - 1
+        place = np.flatnonzero(np.unpackbits(self._bits[block]))[rank - self._before[block]]
         tail, head = divmod(block * _BLOCK + int(place), len(self._heads))
         return self._heads[head] + self._tails[tail]
 
