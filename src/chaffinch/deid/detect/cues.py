@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 from chaffinch import languages
 from chaffinch.deid.detect.word_lists import LANGUAGE, WordLists, word_lists
@@ -30,6 +30,7 @@ _LABEL = re.compile(
     r"(?::[*_]{0,2}|#|>|\||\s-)(?=\s|\w|$)"
 )
 _MARK = re.compile(r"[:#>|]|\s-")  # every label ends in one; lines without any are skipped
+_WORD = re.compile(r"[a-z-]+")
 _TITLE = re.compile(r"^[ \t#*]*([A-Z][A-Za-z/&' -]{2,40}?)(?::|\s-)?[ \t]*$|^[ \t]*([A-Z][A-Z/&' ]{2,40}):")
 
 _LAST_LINES = 4  # the most lines that count as the signature; a note must have more than twice as many
@@ -71,10 +72,9 @@ def fields(text: str, language: str = LANGUAGE) -> list[Span]:
     [(10, 22, 'doctor'), (26, 32, 'id')]
     """
     out: list[Span] = []
-    label_classes, _ = _classes(language)
     for start, line in _lines(text):
         matches = _LABEL.finditer(line) if _MARK.search(line) else ()
-        labels = [(match.start(1), match.end(), _class_of(match.group(1), label_classes)) for match in matches]
+        labels = [(match.start(1), match.end(), _class_of(match.group(1), language, titles=False)) for match in matches]
         found = len(out)
         for number, (_, begin, kind) in enumerate(labels):
             end = labels[number + 1][0] if number + 1 < len(labels) else len(line)
@@ -96,11 +96,10 @@ def _is_row(line: str) -> bool:
 def sections(text: str, language: str = LANGUAGE) -> list[Span]:
     """Return spans of a note's titles and sections by class; "letterhead" before the first title, "signature" last."""
     lines = list(_lines(text))
-    _, title_classes = _classes(language)
     cuts: list[tuple[int, str]] = [(0, "letterhead")]
     for start, line in lines:
         match = _TITLE.match(line) if len(line) <= _LONGEST_TITLE or ":" in line[:_LONGEST_TITLE] else None
-        kind = _class_of(match.group(1) or match.group(2), title_classes) if match else ""
+        kind = _class_of(match.group(1) or match.group(2), language, titles=True) if match else ""
         if match and kind:
             cuts += [(start, "title"), (start + match.end(), kind)]
     filled = [(start, line) for start, line in lines if line.strip()]
@@ -133,7 +132,9 @@ def _classes(language: str) -> tuple[Mapping[str, str], Mapping[str, str]]:
     return fields, sections
 
 
-def _class_of(label: str, table: Mapping[str, str]) -> str:
-    """Return the class of the first word of a label that is in the table; "" if none is, or the label is too long."""
-    words = re.findall(r"[a-z-]+", label.lower())
+@lru_cache(maxsize=1 << 12)  # labels and titles recur
+def _class_of(label: str, language: str, *, titles: bool) -> str:
+    """Return the class of the first word of a label, or title, that is in its table; "" for none or a long label."""
+    table = _classes(language)[titles]
+    words = _WORD.findall(label.lower())
     return next((table[word] for word in words if word in table), "") if len(label) <= _LONGEST_LABEL else ""

@@ -31,6 +31,8 @@ _TITLE_BEFORE = (
 )
 _PERSON_AFTER = r"(?:,?\s(?:MD|M\.D\.|DO|RN|NP|PA-C|PhD)\b|,\s[A-Z]\.?(?:\s|$))"
 
+_DEGREES_BEGIN = frozenset("MDRNP")  # one of these follows the blank if no comma does
+
 
 def word_lists(language: str = LANGUAGE, hidden: Iterable[str] = ()) -> WordLists:
     """Return the word lists of a language, cached; its names and cities lack the hidden words and their parts.
@@ -205,7 +207,9 @@ class WordLists:
     def _beside_person(self, text: str, span: Span) -> bool:
         """Tell whether a title, initial or likely first name is before a span, or a degree or initial after it."""
         before, after = text[max(0, span.start - 24) : span.start], text[span.end : span.end + 24]
-        if matcher_of(_TITLE_BEFORE)[0].search(before) or matcher_of(_PERSON_AFTER)[0].match(after):
+        if before[-1:].isspace() and matcher_of(_TITLE_BEFORE)[0].search(before):
+            return True
+        if (after[:1] == "," or after[1:2] in _DEGREES_BEGIN) and matcher_of(_PERSON_AFTER)[0].match(after):
             return True
         last = before.split()[-1:] if before[-1:] == " " else []
         return bool(last) and last[0][:1].isupper() and self.rate(last[0], "first") == "hi"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from chaffinch import languages
-from chaffinch.deid.detect.word_lists import WordLists
+from chaffinch.deid.detect.word_lists import REMEMBERED, WordLists
 
 # A degree after a comma, or the beginning of one: "Ada Penn, PA-C", "Ada Penn, M." of "M.D."
 _WITH_DEGREE = re.compile(r"(?<=\w),\s?(?:PA-?C|MD|M\.D\.?|DO|RN|NP|PhD)\.?$|(?<=\w),\s?[MDRP]\.$")
+_GENITIVE = re.compile(r"['’]s$")
+_DOTTED = re.compile(r"(?:\w\.){2,}")
 _PIECE = re.compile(r"[^\s,/]+")
 _WORDS = languages.words("en", "patterns/names")
 _PARTICLES, _NEVER, _NOBODY, _NO_INITIALS = (
@@ -26,33 +29,7 @@ class NameChecks:
 
     def _name_at_start(self, text: str, *, good: bool = False) -> tuple[int, int] | None:
         """Return (start, end) of the run of names that begins a text, or None; `good` accepts any first word."""
-        if " " in text.partition(",")[0]:
-            text = _WITH_DEGREE.sub("", text)
-        start = end = -1
-        after_first = False  # the word before was an initial or a first name: any capitalised word may follow
-        for number, piece in enumerate(_PIECE.finditer(text)):
-            word = piece.group().rstrip(".")
-            plain = re.sub(r"['’]s$", "", word)
-            titled = word.istitle() and bool(self.lists.rate(word, "first") or self.lists.rate(word, "last"))
-            particle = word.lower() in _PARTICLES or piece.group().lower() in _PARTICLES
-            fits = (
-                particle
-                or (_is_initial(piece.group()) and word.isupper())
-                or all(map(self.lists.is_name, plain.split("-")))
-                or (number == 0 and good)
-                or ((after_first or titled) and not self.lists.is_term(plain))
-            )
-            if word.lower() in _NEVER or not fits:
-                break
-            after_first = word[:1].isupper() and (
-                _is_initial(piece.group())
-                or (self.lists.rate(word, "first") == "hi" and not self.lists.is_common(word))
-            )
-            start = piece.start() if start < 0 else start
-            end = piece.start() + len(plain) if plain != word else piece.end()
-            if plain != word:
-                break
-        return None if start < 0 else (start, _trim_end(text, start, end))
+        return _name_at_start(self.lists, text, good)
 
     def name_after_title(self, text: str) -> tuple[int, int] | None:
         """Return (start, end) of the name after a title, or None; nearly any word may be its first."""
@@ -224,9 +201,40 @@ class NameChecks:
         return len(plain) >= 2 and plain not in _NO_INITIALS and (len(plain) < 3 or not self.lists.is_frequent(plain))
 
 
+@lru_cache(maxsize=REMEMBERED)  # several patterns find the same text, and the same names recur
+def _name_at_start(lists: WordLists, text: str, good: bool) -> tuple[int, int] | None:
+    """Return (start, end) of the run of names that begins a text, as the method does."""
+    if " " in text.partition(",")[0]:
+        text = _WITH_DEGREE.sub("", text)
+    start = end = -1
+    after_first = False  # the word before was an initial or a first name: any capitalised word may follow
+    for number, piece in enumerate(_PIECE.finditer(text)):
+        word = piece.group().rstrip(".")
+        plain = _GENITIVE.sub("", word)
+        titled = word.istitle() and bool(lists.rate(word, "first") or lists.rate(word, "last"))
+        particle = word.lower() in _PARTICLES or piece.group().lower() in _PARTICLES
+        fits = (
+            particle
+            or (_is_initial(piece.group()) and word.isupper())
+            or all(map(lists.is_name, plain.split("-")))
+            or (number == 0 and good)
+            or ((after_first or titled) and not lists.is_term(plain))
+        )
+        if word.lower() in _NEVER or not fits:
+            break
+        after_first = word[:1].isupper() and (
+            _is_initial(piece.group()) or (lists.rate(word, "first") == "hi" and not lists.is_common(word))
+        )
+        start = piece.start() if start < 0 else start
+        end = piece.start() + len(plain) if plain != word else piece.end()
+        if plain != word:
+            break
+    return None if start < 0 else (start, _trim_end(text, start, end))
+
+
 def _is_initial(word: str) -> bool:
     """Tell whether a word is one letter, with or without a dot, or several with dots (J.R.)."""
-    return len(word.rstrip(".")) == 1 or re.fullmatch(r"(?:\w\.){2,}", word) is not None
+    return len(word.rstrip(".")) == 1 or _DOTTED.fullmatch(word) is not None
 
 
 def _trim_end(text: str, start: int, end: int) -> int:
@@ -248,4 +256,4 @@ def _trim_end(text: str, start: int, end: int) -> int:
 
 def without_genitive(text: str) -> tuple[int, int]:
     """Return (0, end) of the text without a final 's."""
-    return 0, len(re.sub(r"['’]s$", "", text))
+    return 0, len(_GENITIVE.sub("", text))

@@ -136,7 +136,9 @@ class Pattern:
 
     def _fits_context(self, text: str, first: int, last: int, start: int, end: int) -> bool:
         """Tell whether a match cuts no word, and neither `before` nor `after` forbids its context."""
-        if (start == first and _inside(text, start)) or (end == last and _inside(text, end)):
+        if start == first and start and text[start - 1].isalnum() and text[start].isalnum():
+            return False
+        if end == last and end < len(text) and text[end].isalnum() and text[end - 1].isalnum():
             return False
         if self.before and _ending(self.before).search(text[max(0, first - AROUND) : start]):
             return False
@@ -187,11 +189,6 @@ def matcher_of(pattern: str, ignore_case: bool = False) -> tuple[Any, int]:
 
     matcher = compile_pattern(_CLASS.sub(expand, pattern), ignore_case)
     return matcher, matcher.groupindex.get(SPAN, min(matcher.groups, 1))
-
-
-def _inside(text: str, cut: int) -> bool:
-    """Tell whether an offset lies between two letters or digits."""
-    return 0 < cut < len(text) and text[cut - 1].isalnum() and text[cut].isalnum()
 
 
 @cache
