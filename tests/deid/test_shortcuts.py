@@ -1,4 +1,4 @@
-"""Shortcuts of a release: each gives, bit for bit, what the plain way gives."""
+"""Shortcuts of detection and release: each gives, bit for bit, what the plain way gives."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from chaffinch.deid.dates import order as orders
 from chaffinch.deid.dates import parse
 from chaffinch.deid.dates.points import Conventions
+from chaffinch.deid.detect import word_lists
 from chaffinch.deid.kinds import KINDS, kind_of
 from chaffinch.deid.leakage import Left, risk
+from chaffinch.deid.patterns import pattern
 from chaffinch.deid.policy import Policy, PolicyRule
 from chaffinch.deid.release import clinical_classes, patient
 from chaffinch.deid.release.patient import LAYER
@@ -28,8 +30,9 @@ from chaffinch.text import Document, Soft, Span, view
 
 ORDERS = ("mdy", "dmy", "ymd")
 DATE_PIECES = (
-    "March|Mar.|May|4 de marzo de|3|12|31|04|32|0|2019|1998|98|'98|20190304|03041998|1st|2nd|th|/|-|.|,| |  |–| to | and |on "
-    "|since |early |Monday|Mon, |10:30|1030| at 10am|T|t|noon|Q1|spring |Christmas|1990s|90s|los 90|the |(|)|or |y "
+    "March|Mar.|May|4 de marzo de|3|12|31|04|32|0|2019|1998|98|'98|20190304|03041998|1st|2nd|th|/|-|.|,| |  |–| to "
+    "| and |on |since |early |Monday|Mon, |10:30|1030| at 10am|T|t|noon|Q1|spring "
+    "|Christmas|1990s|90s|los 90|the |(|)|or |y "
 ).split("|")
 WORDS = "Plan: COPD MRI A.B. s/p 12 mg daughter Ann Dr. NAME| : Foley Wilson aspirin 6/12 (x) - * # L4 Ärzte".split()
 
@@ -47,7 +50,9 @@ def test_dates_that_no_order_changes_are_known_before_they_are_read(text: str) -
 
 
 @settings(max_examples=500)
-@given(*[st.integers(0, 34)] * 2, st.sampled_from("/.-"), st.sampled_from([0, 1, 1900, 2019, 2020, 9999]), st.booleans())
+@given(
+    *[st.integers(0, 34)] * 2, st.sampled_from("/.-"), st.sampled_from([0, 1, 1900, 2019, 2020, 9999]), st.booleans()
+)
 def test_the_order_of_a_plain_date_is_that_of_reading_it(a: int, b: int, sign: str, year: int, padded: bool) -> None:
     text = sign.join([f"{a:02d}" if padded else str(a), str(b), f"{year:04d}"])
     readable = [parse.read_points(text, Conventions(order)) is not None for order in ORDERS[:2]]  # type: ignore[arg-type]
@@ -98,7 +103,9 @@ def test_words_have_the_classes_that_labels_of_the_whole_text_give(parts: list[t
     for (start, end), word, name in zip(doc.tokens.tolist(), words, found, strict=True):
         covered = any(a <= start and end <= b for a, b in labels)
         own = clinical_classes._class_of(word, "en") if any(map(str.isalnum, word)) else ""
-        assert (name == "field label") == (own == "field label" or (covered and own in ("abbreviation", "ordinary word")))
+        assert (name == "field label") == (
+            own == "field label" or (covered and own in ("abbreviation", "ordinary word"))
+        )
     for first in range(len(words)):
         spans = [Span(*doc.tokens[first].tolist(), "DATE"), Span(*doc.tokens[-1].tolist(), "DATE")]
         counts = Counter(found[place] for place in {first, len(words) - 1})
@@ -179,3 +186,32 @@ def test_equal_policies_have_equal_hashes_and_answers() -> None:
     assert one.operator("DATE") == other.operator("DATE")
     assert one.age_limit("DATE") == other.age_limit("DATE") is not None
     assert hash(one) == hash(Policy("a", rules=rules))
+
+
+@given(
+    st.lists(st.sampled_from("Dr. Ada | MD|, RN|,PhD|\tNP| J. | x |\xa0| PA-C|.|M| D| ,|name: |\n".split("|"))).map(
+        "".join
+    ),
+    st.lists(st.sampled_from(" MD|, RN|,PhD|\tNP|\xa0MD| PA-C|, J.| x|,|M.D.| DOx|\x0bRN|\nRN".split("|"))).map(
+        "".join
+    ),
+)
+def test_people_beside_a_term_are_those_that_the_patterns_find(before: str, after: str) -> None:
+    text, span = f"{before}Foley{after}", Span(len(before), len(before) + 5, "O")
+    shown, rest = before[-24:], after[:24]
+    expected = bool(
+        pattern.matcher_of(word_lists._TITLE_BEFORE)[0].search(shown)
+        or pattern.matcher_of(word_lists._PERSON_AFTER)[0].match(rest)
+    )
+    lists = word_lists.word_lists(hidden=["Ada"])  # no first name tells
+    assert lists._beside_person(text, span) == expected
+
+
+@given(st.text(st.sampled_from("a1 é-"), min_size=1, max_size=6), st.data())
+def test_a_match_begins_and_ends_at_the_edge_of_a_word(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    cut = [0 < place < len(text) and text[place - 1].isalnum() and text[place].isalnum() for place in (start, end)]
+    found = pattern.Pattern("any", "x", label="DATE")
+    assert found._fits_context(text, start, end, start, end) == (not any(cut))
+    assert found._fits_context(text, start - 1, end + 1, start, end)  # what is around the span belongs to the match
