@@ -107,7 +107,7 @@ def test_words_have_the_classes_that_labels_of_the_whole_text_give(parts: list[t
             own == "field label" or (covered and own in ("abbreviation", "ordinary word"))
         )
     for first in range(len(words)):
-        spans = [Span(*doc.tokens[first].tolist(), "DATE"), Span(*doc.tokens[-1].tolist(), "DATE")]
+        spans = [Span(start, end, "DATE") for start, end in doc.tokens[[first, -1]].tolist()]
         counts = Counter(found[place] for place in {first, len(words) - 1})
         expected = {name: counts[name] for name in clinical_classes.PROTECTED if counts[name]}
         assert clinical_classes.count_flagged(doc, spans) == expected

@@ -76,7 +76,7 @@ class _NamePool(Sequence[str]):
         free = self._find_unknown_words(known)
         free = np.pad(free, (0, -len(free) % _BLOCK)).reshape(-1, _BLOCK)
         self._bits = np.packbits(free, axis=1)  # an eighth of a byte a pair: there are pools of 26 letters
-        self._before = [0, *np.cumsum(free.sum(axis=1)).tolist()]  # free pairs before each block
+        self._before: list[int] = [0, *np.cumsum(free.sum(axis=1)).tolist()]  # free pairs before each block
         self._number = min(self._before[-1], SIZES[role] - len(self._real))
 
     def _find_unknown_words(self, known: Collection[str]) -> Flags:
