@@ -162,8 +162,7 @@ def replace_identifiers(
     patient. Unless given, both cover this document only. `orders` say how to read 03/04/1998 where the note does not.
     `settled`: the caller has settled the classes of the spans.
     """
-    classes = doc.layer(layer) if settled else settle_classes(doc, layer, policy)
-    spans = separate_spans(classes, doc.text, policy)
+    spans = separate_spans(doc.layer(layer) if settled else settle_classes(doc, layer, policy), doc.text, policy)
     operators = {label: policy.operator(label) for label in dict.fromkeys(span.label for span in spans)}
     kinds = [kind_of(span.label) for span in spans]
     text, size = doc.text, len(doc.text)
