@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from chaffinch.deid.release.patient import Release
 from chaffinch.deid.release.units import open_source
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.job import ReleaseJob, VaultTarget
+from chaffinch.jobs.pool import worker as one_worker
 from chaffinch.jobs.pool.processes import Pool
 from chaffinch.jobs.release import run_release
 from chaffinch.jobs.work import DetectorSpec, Keys, WorkSpec, load_work
@@ -273,3 +275,24 @@ def test_a_number_of_workers_that_cannot_be_is_refused(
     assert main(["deid", str(notes), "-o", str(tmp_path / "out"), "--model", "rules", f"--workers={value}"]) == 2
     assert "--workers" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+class _Loads:
+    """The setup of a work that gives back what it gets."""
+
+    def load(self) -> Callable[[Any], Any]:
+        return list
+
+
+def test_a_worker_seldom_looks_for_cycles_and_never_among_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[object] = []
+    monkeypatch.setattr("gc.set_threshold", done.append)
+    monkeypatch.setattr("gc.freeze", lambda: done.append("frozen"))
+    (source, requests), (answers, target) = Pipe(duplex=False), Pipe(duplex=False)
+    requests.send_bytes(pickle.dumps(_Loads()))
+    requests.send_bytes(pickle.dumps(["note"]))
+    requests.close()
+    with pytest.raises(EOFError):
+        one_worker._serve(source, target)
+    assert [pickle.loads(answers.recv_bytes()) for _ in range(2)] == [None, ["note"]]
+    assert done == [one_worker._COLLECT_EVERY, "frozen"]
