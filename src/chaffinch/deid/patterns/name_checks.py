@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from chaffinch import languages
-from chaffinch.deid.detect.word_lists import REMEMBERED, WordLists
+from chaffinch.deid.detect.word_lists import WordLists
 
 # A degree after a comma, or the beginning of one: "Ada Penn, PA-C", "Ada Penn, M." of "M.D."
 _WITH_DEGREE = re.compile(r"(?<=\w),\s?(?:PA-?C|MD|M\.D\.?|DO|RN|NP|PhD)\.?$|(?<=\w),\s?[MDRP]\.$")
@@ -201,7 +201,7 @@ class NameChecks:
         return len(plain) >= 2 and plain not in _NO_INITIALS and (len(plain) < 3 or not self.lists.is_frequent(plain))
 
 
-@lru_cache(maxsize=REMEMBERED)  # several patterns find the same text, and the same names recur
+@lru_cache(maxsize=1 << 12)  # several patterns find the same text, and the same names recur
 def _name_at_start(lists: WordLists, text: str, good: bool) -> tuple[int, int] | None:
     """Return (start, end) of the run of names that begins a text, as the method does."""
     if " " in text.partition(",")[0]:
