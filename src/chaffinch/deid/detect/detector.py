@@ -425,7 +425,7 @@ def _recurs(docs: Sequence[Document], layer: str, common: frozenset[str]) -> boo
     words = across_notes.SpanWords()
     for doc in docs:
         words.add(doc, layer)
-    return words.recur(lambda: docs, common)
+    return words.recur(lambda: docs, common, notes=len(docs))
 
 
 @cache
