@@ -6,9 +6,12 @@ Q features of all types, P code points.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
+from typing import Any, TypeVar, cast
 from zlib import crc32
 
 import numpy as np
@@ -21,6 +24,9 @@ Keys = NDArray[np.uint64]
 Places = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
 Codes = NDArray[np.uint32]
+R = TypeVar("R")
+
+_SHARED: ContextVar[dict[Hashable, tuple[object, Any]] | None] = ContextVar("shared", default=None)
 
 CHARACTERS = 0x3000  # code points below have a kind and lower case in tables: Latin, Greek, Cyrillic and more
 # Kinds of features of a word, then of columns; the number is part of the key.
@@ -78,6 +84,35 @@ class Column:
     keys: Keys  # (N,)
 
 
+@contextmanager
+def observe_once() -> Iterator[None]:
+    """Compute what models see of the same documents once inside the block, however many models read them.
+
+    >>> docs = [Document.make("An end.")]
+    >>> with observe_once():
+    ...     observe(docs) is observe(docs)
+    True
+    """
+    before = _SHARED.set({})
+    try:
+        yield
+    finally:
+        _SHARED.reset(before)
+
+
+def share(key: Hashable, source: object, make: Callable[[], R]) -> R:
+    """Return what `make` returns; inside `observe_once`, what it returned for that key before.
+
+    The key may hold ids of `source` and of what is in it, which is kept so that these stay its own.
+    """
+    known = _SHARED.get()
+    if known is None:
+        return make()
+    if key not in known:
+        known[key] = (source, make())
+    return cast(R, known[key][1])
+
+
 def observe(docs: Sequence[Document]) -> Observed:
     """Return the documents' tokens, by sentence with a pad between, and the features of every distinct word.
 
@@ -85,6 +120,11 @@ def observe(docs: Sequence[Document]) -> Observed:
     >>> len(seen.begins), len(seen.types), len(seen.lists) - 1
     (2, 10, 6)
     """
+    return share(("observed", *map(id, docs)), list(docs), lambda: _observe(docs))
+
+
+def _observe(docs: Sequence[Document]) -> Observed:
+    """Return what `observe` does, computed."""
     from chaffinch.features._compiled import _keys, _words
 
     texts = "\n".join(doc.text for doc in docs)
@@ -159,6 +199,11 @@ def contexts(seen: Observed, stops: Keys) -> list[Column]:
     A run ends before a folded word of `stops` (sorted) and before a token without letter or digit; its head is its last
     word. Without stops there are no runs.
     """
+    return list(share(("contexts", id(seen), stops.tobytes()), seen, lambda: _contexts(seen, stops)))
+
+
+def _contexts(seen: Observed, stops: Keys) -> list[Column]:
+    """Return what `contexts` does, computed."""
     from chaffinch.features._compiled import _context
 
     N = len(seen.types)
