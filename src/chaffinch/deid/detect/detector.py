@@ -350,8 +350,9 @@ class HybridDetector:
         members: defaultdict[str | int, list[int]] = defaultdict(list)
         for number, doc in enumerate(found):
             members[doc.patient if self.by_patient else number].append(number)
-        again = self._align(found, members.values())
-        counts = [repeats.count_names(doc, self.layer, self.lists) for doc in found]
+        with without_collection():
+            again = self._align(found, members.values())
+            counts = [repeats.count_names(doc, self.layer, self.lists) for doc in found]
         chosen: dict[int, dict[str, str]] = {}
         for numbers in members.values():
             earlier = (remembered or {}).get(found[numbers[0]].patient, {}) if self.by_patient else {}

@@ -165,7 +165,7 @@ def observe_found(
         chances.append(rows)
     folded = [folds.setdefault((patient, word.casefold()), len(folds)) for patient, word in table]
     none = np.zeros(0, np.int64)
-    words = RepeatedWords(
+    found_words = RepeatedWords(
         np.repeat(np.arange(len(docs)), [len(tokens) for tokens in chosen]),
         np.array(written, np.int64),
         np.arange(len(written))[:, None] + np.array([0, 1]),
@@ -173,7 +173,7 @@ def observe_found(
         np.concatenate(chances),
         *describe_words(tuple(word for _, word in table), folded, tuple(fold for _, fold in folds)),
     )
-    return words, np.concatenate([none, *chosen])
+    return found_words, np.concatenate([none, *chosen])
 
 
 def describe_words(
