@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate, pairwise
 from typing import Any, TypeVar, cast
 from zlib import crc32
 
@@ -295,6 +296,40 @@ def layer_marks(doc: Document, layer: str) -> NDArray[np.int64]:
         out[a:b] = value
         out[a : a + 1] |= 1
     return out
+
+
+def layer_marks_of(docs: Sequence[Document], layer: str) -> list[NDArray[np.int64]]:
+    """Return the `layer_marks` of each document, worked out for all of them together; DataError without the layer."""
+    if any(layer not in doc.layers for doc in docs):
+        return [layer_marks(doc, layer) for doc in docs]
+    bounds, shifts, starts, ends = share(("edges", *map(id, docs)), list(docs), lambda: _edges(docs))
+    rows = [
+        (span.start + shift, span.end + shift, span.label)
+        for doc, shift in zip(docs, shifts, strict=True)
+        for span in doc.layers[layer]
+    ]
+    first = np.searchsorted(ends, [start for start, _, _ in rows], side="right")
+    end = np.maximum(first, np.searchsorted(starts, [end for _, end, _ in rows], side="left"))
+    code = {label: layer_mark(label) for label in {label for _, _, label in rows}}
+    values = np.array([code[label] for _, _, label in rows], np.int64)
+    out = np.zeros(bounds[-1], np.int64)
+    out[_ranges(first, end)] = np.repeat(values, end - first)
+    out[first[end > first]] |= 1
+    unusual = end <= first
+    unusual[1:] |= first[1:] < end[:-1]
+    owners = np.repeat(np.arange(len(docs)), [len(doc.layers[layer]) for doc in docs])
+    for number in np.unique(owners[unusual]).tolist():  # spans that overlap or touch no token count in their order
+        out[bounds[number] : bounds[number + 1]] = layer_marks(docs[number], layer)
+    return [out[a:b] for a, b in pairwise(bounds)]
+
+
+def _edges(docs: Sequence[Document]) -> tuple[list[int], list[int], NDArray[np.int64], NDArray[np.int64]]:
+    """Return first tokens of documents, where texts begin, and starts and ends (N,) of tokens, texts end to end."""
+    bounds = list(accumulate((len(doc.tokens) for doc in docs), initial=0))
+    shifts = list(accumulate((len(doc.text) + 1 for doc in docs), initial=0))[:-1]
+    edges = np.concatenate([_NO_TOKENS, *(doc.tokens for doc in docs)])
+    edges += np.repeat(np.array(shifts, np.int64), np.diff(bounds))[:, None]
+    return bounds, shifts, np.ascontiguousarray(edges[:, 0]), np.ascontiguousarray(edges[:, 1])
 
 
 def layer_mark(label: str) -> int:
