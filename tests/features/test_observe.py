@@ -315,3 +315,21 @@ def test_layer_marks_of_spans_across_one_another_and_between_tokens() -> None:
         wanted[covered[0] if covered else sum(end <= span.start for _, end in doc.tokens)] |= 1
     assert window.layer_marks(doc, "pos").tolist() == wanted
     assert window.layer_marks(Document.make("", layers={"pos": []}), "pos").tolist() == []
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 12), st.integers(1, 6), st.sampled_from("AB")), max_size=5), max_size=5)
+)
+def test_marks_of_a_layer_are_those_of_each_document(places: list[list[tuple[int, int, str]]]) -> None:
+    text = "Ann  saw a Bo . "
+    docs = [
+        Document.make(
+            text[: 16 - number], layers={"l": [Span(a, min(a + n, 13), label) for a, n, label in own if a < 12]}
+        )
+        for number, own in enumerate(places[:3])
+    ] + [Document.make("", layers={"l": []})]
+    alone = [window.layer_marks(doc, "l") for doc in docs]
+    for one, other in zip(window.layer_marks_of(docs, "l"), alone, strict=True):
+        assert one.tolist() == other.tolist()
+    with pytest.raises(DataError):
+        window.layer_marks_of([*docs, Document.make("Ann")], "l")

@@ -6,9 +6,13 @@ Q features of all types, P code points.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate, pairwise
+from typing import Any, TypeVar, cast
 from zlib import crc32
 
 import numpy as np
@@ -21,6 +25,9 @@ Keys = NDArray[np.uint64]
 Places = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
 Codes = NDArray[np.uint32]
+R = TypeVar("R")
+
+_SHARED: ContextVar[dict[Hashable, tuple[object, Any]] | None] = ContextVar("shared", default=None)
 
 CHARACTERS = 0x3000  # code points below have a kind and lower case in tables: Latin, Greek, Cyrillic and more
 # Kinds of features of a word, then of columns; the number is part of the key.
@@ -78,6 +85,35 @@ class Column:
     keys: Keys  # (N,)
 
 
+@contextmanager
+def observe_once() -> Iterator[None]:
+    """Compute what models see of the same documents once inside the block, however many models read them.
+
+    >>> docs = [Document.make("An end.")]
+    >>> with observe_once():
+    ...     observe(docs) is observe(docs)
+    True
+    """
+    before = _SHARED.set({})
+    try:
+        yield
+    finally:
+        _SHARED.reset(before)
+
+
+def share(key: Hashable, source: object, make: Callable[[], R]) -> R:
+    """Return what `make` returns; inside `observe_once`, what it returned for that key before.
+
+    The key may hold ids of `source` and of what is in it, which is kept so that these stay its own.
+    """
+    known = _SHARED.get()
+    if known is None:
+        return make()
+    if key not in known:
+        known[key] = (source, make())
+    return cast(R, known[key][1])
+
+
 def observe(docs: Sequence[Document]) -> Observed:
     """Return the documents' tokens, by sentence with a pad between, and the features of every distinct word.
 
@@ -85,6 +121,11 @@ def observe(docs: Sequence[Document]) -> Observed:
     >>> len(seen.begins), len(seen.types), len(seen.lists) - 1
     (2, 10, 6)
     """
+    return share(("observed", *map(id, docs)), list(docs), lambda: _observe(docs))
+
+
+def _observe(docs: Sequence[Document]) -> Observed:
+    """Return what `observe` does, computed."""
     from chaffinch.features._compiled import _keys, _words
 
     texts = "\n".join(doc.text for doc in docs)
@@ -159,6 +200,11 @@ def contexts(seen: Observed, stops: Keys) -> list[Column]:
     A run ends before a folded word of `stops` (sorted) and before a token without letter or digit; its head is its last
     word. Without stops there are no runs.
     """
+    return list(share(("contexts", id(seen), stops.tobytes()), seen, lambda: _contexts(seen, stops)))
+
+
+def _contexts(seen: Observed, stops: Keys) -> list[Column]:
+    """Return what `contexts` does, computed."""
     from chaffinch.features._compiled import _context
 
     N = len(seen.types)
@@ -250,6 +296,40 @@ def layer_marks(doc: Document, layer: str) -> NDArray[np.int64]:
         out[a:b] = value
         out[a : a + 1] |= 1
     return out
+
+
+def layer_marks_of(docs: Sequence[Document], layer: str) -> list[NDArray[np.int64]]:
+    """Return the `layer_marks` of each document, worked out for all of them together; DataError without the layer."""
+    if any(layer not in doc.layers for doc in docs):
+        return [layer_marks(doc, layer) for doc in docs]
+    bounds, shifts, starts, ends = share(("edges", *map(id, docs)), list(docs), lambda: _edges(docs))
+    rows = [
+        (span.start + shift, span.end + shift, span.label)
+        for doc, shift in zip(docs, shifts, strict=True)
+        for span in doc.layers[layer]
+    ]
+    first = np.searchsorted(ends, [start for start, _, _ in rows], side="right")
+    end = np.maximum(first, np.searchsorted(starts, [end for _, end, _ in rows], side="left"))
+    code = {label: layer_mark(label) for label in {label for _, _, label in rows}}
+    values = np.array([code[label] for _, _, label in rows], np.int64)
+    out = np.zeros(bounds[-1], np.int64)
+    out[_ranges(first, end)] = np.repeat(values, end - first)
+    out[first[end > first]] |= 1
+    unusual = end <= first
+    unusual[1:] |= first[1:] < end[:-1]
+    owners = np.repeat(np.arange(len(docs)), [len(doc.layers[layer]) for doc in docs])
+    for number in np.unique(owners[unusual]).tolist():  # spans that overlap or touch no token count in their order
+        out[bounds[number] : bounds[number + 1]] = layer_marks(docs[number], layer)
+    return [out[a:b] for a, b in pairwise(bounds)]
+
+
+def _edges(docs: Sequence[Document]) -> tuple[list[int], list[int], NDArray[np.int64], NDArray[np.int64]]:
+    """Return first tokens of documents, where texts begin, and starts and ends (N,) of tokens, texts end to end."""
+    bounds = list(accumulate((len(doc.tokens) for doc in docs), initial=0))
+    shifts = list(accumulate((len(doc.text) + 1 for doc in docs), initial=0))[:-1]
+    edges = np.concatenate([_NO_TOKENS, *(doc.tokens for doc in docs)])
+    edges += np.repeat(np.array(shifts, np.int64), np.diff(bounds))[:, None]
+    return bounds, shifts, np.ascontiguousarray(edges[:, 0]), np.ascontiguousarray(edges[:, 1])
 
 
 def layer_mark(label: str) -> int:

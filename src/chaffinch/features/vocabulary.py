@@ -57,6 +57,8 @@ def offsets() -> tuple[NDArray[np.int8], NDArray[np.int8]]:
 
 
 FIRST, COUNT = offsets()
+_NO_TOKENS = (np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int32))  # begins, ends, types
+_NO_COLUMNS = (np.zeros((0, 0), np.int32), FIRST[:0], COUNT[:0])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -116,16 +118,45 @@ class Vocabulary:
         known = features >= 0
         lists = np.concatenate([[0], np.cumsum(known)])[seen.lists].astype(np.int32)
         kinds = seen.kinds[known]
-        table = np.full((len(seen.types), len(columns)), -1, np.int32)
-        for c, column in enumerate(columns):
-            number = self.find(salt_keys(column.keys, column.kind))
-            table[:, c] = np.where((number >= 0) & (column.keys != 0), place(number), -1)
-        which = np.array([column.kind for column in columns], np.int64)
+        table, which = self._look_up(columns, len(seen.types), place), _kinds_of(columns)
         rows = place(features[known])
         return SparseInput(
             seen.begins, seen.ends, seen.types, lists, rows, FIRST[kinds], COUNT[kinds], table,
             FIRST[which], COUNT[which],
         )  # fmt: skip
+
+    def view_types(self, seen: Observed, types: NDArray[np.int64], place: Callable[[Places], Places]) -> SparseInput:
+        """Return the features of some types (n,), which are numbered from 0, without tokens and columns."""
+        sizes = seen.lists[types + 1] - seen.lists[types]
+        ends = np.cumsum(sizes)
+        which = np.arange(int(sizes.sum())) + np.repeat(seen.lists[types] - ends + sizes, sizes)
+        features = self.find(seen.keys[which])
+        known = features >= 0
+        lists = np.concatenate([[0], np.cumsum(known)])[np.concatenate([[0], ends])].astype(np.int32)
+        kinds = seen.kinds[which][known]
+        rows = place(features[known])
+        return SparseInput(*_NO_TOKENS, lists, rows, FIRST[kinds], COUNT[kinds], *_NO_COLUMNS)
+
+    def view_tokens(
+        self, seen: Observed, types: Places, columns: Sequence[Column], place: Callable[[Places], Places]
+    ) -> SparseInput:
+        """Return tokens with these types (N,), and columns, as `view` does; without the features of the types."""
+        table, which = self._look_up(columns, len(types), place), _kinds_of(columns)
+        none = (np.zeros(1, np.int32), np.zeros(0, np.int32), FIRST[:0], COUNT[:0])
+        return SparseInput(seen.begins, seen.ends, types, *none, table, FIRST[which], COUNT[which])
+
+    def _look_up(self, columns: Sequence[Column], tokens: int, place: Callable[[Places], Places]) -> Places:
+        """Return (N, C) the first weight row of each token's feature in each column, or -1."""
+        table = np.full((tokens, len(columns)), -1, np.int32)
+        for c, column in enumerate(columns):
+            number = self.find(salt_keys(column.keys, column.kind))
+            table[:, c] = np.where((number >= 0) & (column.keys != 0), place(number), -1)
+        return table
+
+
+def _kinds_of(columns: Sequence[Column]) -> NDArray[np.int64]:
+    """Return (C,) the kinds of columns."""
+    return np.array([column.kind for column in columns], np.int64)
 
 
 def salt_keys(keys: Keys, kind: int) -> Keys:

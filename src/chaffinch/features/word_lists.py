@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import languages
+from chaffinch.features.observe import share
 from chaffinch.languages import LEXICA, Pack, fold
 from chaffinch.text.document import Document
 
@@ -36,6 +37,10 @@ class WordListFeature:
 
     def marks(self, docs: Sequence[Document]) -> list[NDArray[np.int64]]:
         """Return each token's profile as a number, an array (T,) per document; 0 without letters; or ConfigError."""
+        return share(("marks", self.language, self.hidden, *map(id, docs)), list(docs), lambda: self._marks(docs))
+
+    def _marks(self, docs: Sequence[Document]) -> list[NDArray[np.int64]]:
+        """Return what `marks` does, computed."""
         if len(self._numbers) > _REMEMBERED:
             self._numbers = {}
         pack, numbers = languages.pack(self.language, self.hidden), self._numbers

@@ -127,7 +127,9 @@ def group(lattice: Lattice | Batch, tags: Ints, *, pairs: bool = True) -> TagPos
         if pairs:
             steps.put_tag_pairs(tags, stop, tag_pairs)
     summed = np.zeros((N, S))
-    if batch.active is None:
+    if batch.active is None and np.array_equal(tags, np.arange(K)):
+        summed = states.reshape(N, K)  # every state is a tag of its own
+    elif batch.active is None:
         for state, tag in enumerate(tags.tolist()):
             summed[:, tag] += states.reshape(N, K)[:, state]
     else:

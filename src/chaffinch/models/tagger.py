@@ -21,7 +21,7 @@ from chaffinch.models.core.batching import BATCH_TOKENS, batches, mapper, to_spa
 from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.methods import Config, FitContext, Model, TrainingSet
 from chaffinch.models.core.resources import Resources
-from chaffinch.models.core.runs import Bias
+from chaffinch.models.core.runs import Bias, Run
 from chaffinch.models.core.training import Progress, Watcher
 from chaffinch.models.registry import METHODS, method_of
 from chaffinch.text import Corpus, Document, Soft, Span
@@ -148,6 +148,10 @@ class Tagger:
         docs = self._add_earlier_layers(docs)
         found, kind = self.model.read_with_posteriors(docs), method_of(self.model.config).name
         return [(to_spans(doc, runs, kind), rows) for doc, (runs, rows) in zip(docs, found, strict=True)]
+
+    def read_runs(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]:
+        """Return what `read` does, with runs of tokens (first, end, label) in place of spans."""
+        return self.model.read_with_posteriors(self._add_earlier_layers(docs))
 
     def alternatives(self, doc: Document, n: int, *, layer: str | None = None) -> list[Document]:
         """Return up to n copies of the document, one for each reading, the best first; ConfigError if n < 1.

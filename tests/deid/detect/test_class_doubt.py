@@ -23,6 +23,7 @@ from chaffinch.deid.operators import OPERATORS
 from chaffinch.deid.policy import Policy, PolicyRule
 from chaffinch.deid.release.patient import NumberedDocument, Release, Released, release
 from chaffinch.deid.release.replace import ReplacedText, replace_identifiers
+from chaffinch.models.core.runs import Run
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document, Soft, Span
 from chaffinch.weak import Regex
@@ -44,6 +45,12 @@ class StubTagger:
     @property
     def labels(self) -> tuple[str, ...]:
         return tuple(sorted({label for chances in self.told.values() for label in chances} - {"O"}))
+
+    def read_runs(self, docs: Iterable[Document]) -> Iterator[tuple[list[Run], np.ndarray[Any, Any]]]:
+        for doc in docs:
+            ((spans, rows),) = self.read([doc])
+            places = zip(doc.token_ranges(spans).tolist(), spans, strict=True)
+            yield [(first, end, span.label) for (first, end), span in places], rows
 
     def read(self, docs: Iterable[Document]) -> Iterator[tuple[list[Span], np.ndarray[Any, Any]]]:
         labels = ("O", *self.labels)

@@ -9,6 +9,7 @@ import pytest
 
 from chaffinch.errors import ConfigError
 from chaffinch.models.alignment import by_word, graph
+from chaffinch.models.alignment import model as alignment
 from chaffinch.models.alignment.by_word import Change, WordCensus, find_changes, find_occurrences
 from chaffinch.models.alignment.config import Alignment
 from chaffinch.models.alignment.model import FREE, Model, align
@@ -104,3 +105,22 @@ def test_a_model_that_weighs_neighbours_is_refused() -> None:
     drawn: CliqueWeights = weights(np.random.default_rng(1))
     with pytest.raises(ConfigError, match="all documents of a patient together"):
         next(find_changes([], Model(Alignment(), drawn), names=("O",), mode="recall"))
+
+
+@pytest.mark.parametrize("mode", ["recall", "balanced"])
+def test_notes_of_many_patients_change_together_as_by_patient(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        groups = [None, "p", "q", "r"][: 1 + seed % 4]
+        docs = [doc for group in groups for doc in random_notes(rng, 1 + seed % 3, 1 + seed % 23, group)]
+        docs = [docs[place] for place in rng.permutation(len(docs))]
+        model = Model.default("recall", common=COMMON)
+        together = align(docs, model, layer="found", mode=mode)
+        with monkeypatch.context() as patch:
+            patch.setattr(alignment, "weighs_word_alone", lambda _: False)
+            alone = align(docs, model, layer="found", mode=mode)
+        for doc, one, other in zip(docs, together, alone, strict=True):
+            assert [repr(span) for span in one.layers["found"]] == [repr(span) for span in other.layers["found"]]
+            changed += one is not doc
+    assert changed > 10, "the notes are such that labels change"

@@ -15,6 +15,7 @@ from chaffinch.errors import ModelError
 from chaffinch.features import observe as window
 from chaffinch.features import vocabulary
 from chaffinch.kernels.linear import Weights
+from chaffinch.models.core import type_scores
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.linear import Linear
 from chaffinch.models.core.sparse_weights import SparseWeights
@@ -109,3 +110,26 @@ def test_weights_that_do_not_fit_are_refused() -> None:
     for change in wrong.values():
         with pytest.raises(ModelError, match=r"unknown form|do not fit"):
             Linear.of(chain.labels, {**arrays, **change})
+
+
+@given(st.lists(st.lists(st.sampled_from(DOCS), max_size=4), max_size=6), st.sampled_from([1, 8, 12, 1 << 15]))
+@settings(max_examples=40)
+def test_kept_sums_of_words_change_no_bit(batches: list[list[Document]], most: int) -> None:
+    chain = dense_chain(3)
+    loaded = Linear.of(chain.labels, chain.arrays())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type_scores, "MOST", most)
+        for docs in batches:
+            seen = window.observe(docs)
+            columns = window.contexts(seen, NO_STOPS)
+            expected, parts = chain.decode_with_batches(seen, columns)
+            states, kept = loaded.decode_with_batches(seen, columns, by_word=True)
+            np.testing.assert_array_equal(states, expected)
+            biased = loaded.batches(seen, columns, {"NAME": 0.5}, by_word=True)
+            for one, other in zip(
+                [*parts, *chain.batches(seen, columns, {"NAME": 0.5})], [*kept, *biased], strict=True
+            ):
+                assert one.emit.tobytes() == other.emit.tobytes()
+                assert one.trans.tobytes() == other.trans.tobytes()
+    assert isinstance(loaded.stored, SparseWeights)
+    assert pickle.loads(pickle.dumps(loaded.stored.words)).size == loaded.stored.words.size

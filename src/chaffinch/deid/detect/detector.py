@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,9 @@ from chaffinch.deid.patterns import find as patterns
 from chaffinch.deid.patterns import places as patterns_places
 from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import Lexicon
+from chaffinch.features.observe import observe_once
 from chaffinch.kernels.lattice import Floats, Ints
-from chaffinch.models.core.batching import BATCH_TOKENS, batches
+from chaffinch.models.core.batching import BATCH_TOKENS, batches, without_collection
 from chaffinch.text import Corpus, Document, Soft, Span
 from chaffinch.text.view import ShownDocument, narrow_view, plain_text
 from chaffinch.weak.fingerprint import fingerprint
@@ -176,18 +178,26 @@ class HybridDetector:
         if not self.model.taggers:
             return index, detect_soft.by_rules(prepared, self.lists), [[] for _ in prepared]
         softs, found = [], []
-        for tagger in self.model.taggers:
-            spans, rows = zip(*tagger.read(prepared), strict=True)
-            softs.append(Soft(("O", *tagger.labels), rows[0] if len(rows) == 1 else np.concatenate(rows)))
-            del rows  # of a long note, hundreds of megabytes
-            found.append(detect_soft.score_spans(index, softs[-1], spans))
+        with observe_once():
+            for tagger in self.model.taggers:
+                runs, rows = zip(*tagger.read_runs(prepared), strict=True)
+                softs.append(Soft(("O", *tagger.labels), rows[0] if len(rows) == 1 else np.concatenate(rows)))
+                del rows  # of a long note, hundreds of megabytes
+                found.append(detect_soft.score_runs(index, softs[-1], runs))
         soft = self.model.join_taggers(index, docs, softs)
         if self.model.context is not None:
             soft = self.model.context.join(soft, docs)
-        return index, soft, found[0] if len(found) == 1 else [vote_spans(spans) for spans in zip(*found, strict=True)]
+        if len(found) == 1:
+            return index, soft, [list(starmap(Span, spans)) for spans in found[0]]
+        return index, soft, [vote_spans(spans) for spans in zip(*found, strict=True)]
 
     def detect(self, docs: Sequence[Document]) -> list[Document]:
         """Detect by rules, lists and models; return the documents with cues, spans, soft labels and classes."""
+        with without_collection():
+            return self._detect(docs)
+
+    def _detect(self, docs: Sequence[Document]) -> list[Document]:
+        """Return what `detect` does."""
         index, soft, decoded = self.score_tokens(docs)
         chances, types = self.chances(index, soft)
         flags = self._flags(index, soft, chances, types)
@@ -340,8 +350,9 @@ class HybridDetector:
         members: defaultdict[str | int, list[int]] = defaultdict(list)
         for number, doc in enumerate(found):
             members[doc.patient if self.by_patient else number].append(number)
-        again = self._align(found, members.values())
-        counts = [repeats.count_names(doc, self.layer, self.lists) for doc in found]
+        with without_collection():
+            again = self._align(found, members.values())
+            counts = [repeats.count_names(doc, self.layer, self.lists) for doc in found]
         chosen: dict[int, dict[str, str]] = {}
         for numbers in members.values():
             earlier = (remembered or {}).get(found[numbers[0]].patient, {}) if self.by_patient else {}
@@ -425,7 +436,7 @@ def _recurs(docs: Sequence[Document], layer: str, common: frozenset[str]) -> boo
     words = across_notes.SpanWords()
     for doc in docs:
         words.add(doc, layer)
-    return words.recur(lambda: docs, common)
+    return words.recur(lambda: docs, common, notes=len(docs))
 
 
 @cache

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from operator import attrgetter
+from typing import TypeAlias
 
 from chaffinch.deid.kinds import kind_of
 from chaffinch.text import Span, resolve
@@ -16,6 +17,7 @@ from chaffinch.text.span import overlap_clusters
 # An hour at the end of a date, and what follows an hour: "19 Feb 4" of "19 Feb 4pm".
 _HOUR = re.compile(r"(?:(?<=\d)T|(?<=\w),?\s+)(?:[01]?\d|2[0-4])$")
 _AFTER_HOUR = re.compile(r":\d\d|[ap]\.?m\b", re.IGNORECASE)
+ScoredSpan: TypeAlias = tuple[int, int, str, float]  # start, end, label, score
 
 _by_place = attrgetter("start", "end", "label")  # the order of spans, compared in C
 
@@ -111,20 +113,20 @@ def _cover(rank: Sequence[Span], before: Sequence[Span]) -> list[Span]:
     return out
 
 
-def vote_spans(answers: Sequence[Iterable[Span]]) -> list[Span]:
+def vote_spans(answers: Sequence[Iterable[ScoredSpan]]) -> list[Span]:
     """Return the set of spans without overlaps that has the highest total of scores averaged over all taggers.
 
     The score of a span is the sum of the scores of equal spans (same edges, same label) over the number of taggers.
 
-    >>> short = [[Span(0, 5, "NAME", 0.8)], [Span(0, 5, "NAME", 0.7)]]
-    >>> [span.end for span in vote_spans([[Span(0, 9, "NAME", 0.9)], *short])]
+    >>> short = [[(0, 5, "NAME", 0.8)], [(0, 5, "NAME", 0.7)]]
+    >>> [span.end for span in vote_spans([[(0, 9, "NAME", 0.9)], *short])]
     [5]
     """
     sums: dict[tuple[int, int, str], float] = {}
     for spans in answers:
-        for span in spans:
-            key = (span.end, span.start, span.label)
-            sums[key] = sums.get(key, 0.0) + span.score / len(answers)
+        for start, end, label, score in spans:
+            key = (end, start, label)
+            sums[key] = sums.get(key, 0.0) + score / len(answers)
     keys = sorted(sums)
     ends = [end for end, _, _ in keys]
     best, before = [0.0], [-1]  # of the first n: the best total; how many fit before the n-th, or -1

@@ -12,16 +12,19 @@ from itertools import accumulate, pairwise
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from chaffinch.deid.detect.merge import ScoredSpan
 from chaffinch.deid.detect.word_lists import WordLists
 from chaffinch.deid.kinds import HANDLING, KINDS
 from chaffinch.kernels.lattice import Floats, Ints
+from chaffinch.models.core.runs import Run
 from chaffinch.text import Document, Soft, Span
 
 Flags = NDArray[np.bool_]
 Number = TypeVar("Number", bound=np.generic)
 
+FEW = 8  # numbers from which on numpy adds in several lanes, and so rounds otherwise than one by one
 TINY = 1e-12  # keeps a division by zero out of rows that np.where then discards
 SURE = 0.97  # the most that a span can raise the chance of its tokens to, so that no soft label is certain
 MODELLED = ("model", "dial")  # the sources of spans of models: decoded, and runs of tokens at or above the dial
@@ -35,6 +38,9 @@ def mean(softs: Sequence[Soft]) -> Soft:
     labels = ("O", *sorted({name for soft in softs for name in soft.labels} - {"O"}))
     values = np.zeros((len(softs[0].values), len(labels)))
     for soft in softs:
+        if soft.labels == labels:
+            values += soft.values / len(softs)
+            continue
         values[:, [labels.index(name) for name in soft.labels]] += soft.values / len(softs)
     return Soft(labels, values)
 
@@ -88,6 +94,10 @@ class TokenIndex:
         """Return (first tokens, ends) of the runs of tokens that the spans touch; spans are given by document."""
         starts = [span.start + shift for shift, in_doc in zip(self.shifts, spans, strict=True) for span in in_doc]
         stops = [span.end + shift for shift, in_doc in zip(self.shifts, spans, strict=True) for span in in_doc]
+        return self.runs_between(starts, stops)
+
+    def runs_between(self, starts: ArrayLike, stops: ArrayLike) -> tuple[Ints, Ints]:
+        """Return (first tokens, ends) of the runs of tokens that stretches touch, given by shifted offsets (n,)."""
         firsts = np.searchsorted(self.ends, starts, side="right")
         return firsts, np.maximum(firsts, np.searchsorted(self.starts, stops, side="left"))
 
@@ -153,8 +163,8 @@ class _Table:
         if len(self.more) == 1 and self.values.shape[1] == plain + len(self.more[0]):  # of one document nothing is cut
             return [Soft((*self.labels, *self.more[0]), self.values)]
         for (begin, end), names in zip(pairwise(index.bounds), self.more, strict=True):
-            chosen = [*range(plain), *(self.number[name] for name in names)] if names else slice(plain)
-            out.append(Soft((*self.labels, *names), self.values[begin:end, chosen].copy()))
+            rows, chosen = self.values[begin:end], [*range(plain), *(self.number[name] for name in names)]
+            out.append(Soft((*self.labels, *names), rows.take(chosen, axis=1) if names else rows[:, :plain].copy()))
         return out
 
 
@@ -208,15 +218,25 @@ def _raise_chances(values: Floats, rows: Ints, columns: Ints, wanted: Floats) ->
     values[rows, columns] = wanted
 
 
-def score_spans(index: TokenIndex, soft: Soft, spans: Sequence[Sequence[Span]]) -> list[list[Span]]:
-    """Return the spans by document, scored by the mean chance of their label over their tokens; 0 without tokens."""
-    tokens, sizes = tokens_of(*index.runs(spans))
+def score_runs(index: TokenIndex, soft: Soft, runs: Sequence[Sequence[Run]]) -> list[list[ScoredSpan]]:
+    """Return by document the runs of tokens as scored spans; a score is the mean chance of the label over the tokens.
+
+    It is 0 where a span touches no token.
+    """
+    counts = list(map(len, runs))
+    every = [run for part in runs for run in part]
+    begins, shifts = np.repeat(index.bounds[:-1], counts), np.repeat(index.shifts, counts)
+    starts = index.starts[np.array([first for first, _, _ in every], np.int64) + begins]
+    stops = index.ends[np.array([end - 1 for _, end, _ in every], np.int64) + begins]
+    tokens, sizes = tokens_of(*index.runs_between(starts, stops))
     number = {name: column for column, name in enumerate(soft.labels)}
-    columns = np.repeat(np.array([number[span.label] for in_doc in spans for span in in_doc], np.int64), sizes)
+    labels = [label for _, _, label in every]
+    columns = np.repeat(np.array([number[label] for label in labels], np.int64), sizes)
     owner = np.repeat(np.arange(len(sizes)), sizes)
-    sums = np.bincount(owner, soft.values[tokens, columns], len(sizes))
-    scores = iter((sums / np.maximum(sizes, 1)).tolist())
-    return [[Span(span.start, span.end, span.label, next(scores), span.source) for span in part] for part in spans]
+    scores = np.bincount(owner, soft.values[tokens, columns], len(sizes)) / np.maximum(sizes, 1)
+    places = (starts - shifts).tolist(), (stops - shifts).tolist()
+    found = list(zip(*places, labels, scores.tolist(), strict=True))
+    return [found[first:end] for first, end in pairwise(accumulate(counts, initial=0))]
 
 
 def spans_of(index: TokenIndex, soft: Soft, flags: Flags, decoded: Sequence[Sequence[Span]]) -> list[list[Span]]:
@@ -280,5 +300,10 @@ def _free_runs(index: TokenIndex, free: Flags, kinds: Sequence[int]) -> list[tup
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Return the mean of numbers; of one number, itself, bit for bit."""
-    return values[0] if len(values) == 1 else float(np.mean(values))
+    """Return the mean of numbers; of one number, itself, bit for bit; of few, what np.mean returns, far sooner."""
+    if len(values) >= FEW:
+        return float(np.mean(values))
+    total = values[0]
+    for value in values[1:]:
+        total += value
+    return total / len(values)

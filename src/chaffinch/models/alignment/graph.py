@@ -138,6 +138,44 @@ def observe(docs: Sequence[Document], layer: str, names: Sequence[str]) -> Repea
     )
 
 
+def observe_found(
+    docs: Sequence[Document], patients: Sequence[int], layer: str, names: Sequence[str]
+) -> tuple[RepeatedWords, Ints]:
+    """Return those words of documents that spans of their patient hold, as `observe` does, and their tokens (N,).
+
+    The documents of one patient follow one another, and the same word of two patients is two words. Each occurrence
+    stands as if in a line of its own, so this is for models that weigh the word alone.
+    """
+    index = {name: number for number, name in enumerate(names)}
+    held: dict[int, set[str]] = {}
+    tags = [token_labels(doc, doc.layers[layer], index) for doc in docs]
+    spelt = [doc.words() for doc in docs]
+    for patient, words, numbers in zip(patients, spelt, tags, strict=True):
+        held.setdefault(patient, set()).update([words[t].casefold() for t in np.flatnonzero(numbers).tolist()])
+    table: dict[tuple[int, str], int] = {}
+    folds: dict[tuple[int, str], int] = {}
+    written, chosen, chances = [], [], [np.zeros((0, len(names)))]
+    for doc, patient, words in zip(docs, patients, spelt, strict=True):
+        found = held[patient]
+        tokens = [t for t, fold in enumerate(map(str.casefold, words)) if fold in found]
+        written += [table.setdefault((patient, words[t]), len(table)) for t in tokens]
+        rows, soft = np.zeros((len(tokens), len(names))), doc.soft[layer]
+        rows[:, [index[name] for name in soft.labels]] = soft.values[tokens]
+        chosen.append(np.array(tokens, np.int64))
+        chances.append(rows)
+    folded = [folds.setdefault((patient, word.casefold()), len(folds)) for patient, word in table]
+    none = np.zeros(0, np.int64)
+    found_words = RepeatedWords(
+        np.repeat(np.arange(len(docs)), [len(tokens) for tokens in chosen]),
+        np.array(written, np.int64),
+        np.arange(len(written))[:, None] + np.array([0, 1]),
+        np.concatenate([none, *(numbers[tokens] for numbers, tokens in zip(tags, chosen, strict=True))]),
+        np.concatenate(chances),
+        *describe_words(tuple(word for _, word in table), folded, tuple(fold for _, fold in folds)),
+    )
+    return found_words, np.concatenate([none, *chosen])
+
+
 def describe_words(
     words: tuple[str, ...], folded: Sequence[int], folds: tuple[str, ...]
 ) -> tuple[tuple[str, ...], Ints, tuple[str, ...], Flags, Ints]:

@@ -97,20 +97,44 @@ def align(
     names = graph.label_names(docs, layer)
     common = fold_words(common) | model.common
     out = list(docs)
-    for members in by_patient(docs):
-        patient_docs = [docs[i] for i in members]
-        words = graph.observe(patient_docs, layer, names)
+    for members in _align_together(docs, model):
+        ordered = [docs[i] for numbers in members for i in numbers]
+        if weighs_word_alone(model):
+            patients = [patient for patient, numbers in enumerate(members) for _ in numbers]
+            words, tokens = graph.observe_found(ordered, patients, layer, names)
+        else:
+            words = graph.observe(ordered, layer, names)
+            tokens = np.concatenate([np.arange(len(doc.tokens)) for doc in ordered])
         tags, scores = decide_labels(words, graph.link_words(words, common), model, names, mode)
         changed = np.flatnonzero(tags != words.tags)
-        first = np.searchsorted(words.owners, np.arange(len(patient_docs)))
-        for k in np.unique(words.owners[changed]).tolist():
-            here = changed[words.owners[changed] == k]
-            updates = zip((names[y] for y in tags[here].tolist()), scores[here].tolist(), strict=True)
-            changes = dict(zip((here - first[k]).tolist(), updates, strict=True))
-            out[members[k]] = patient_docs[k].with_layer(
-                layer, graph.to_spans(patient_docs[k], patient_docs[k].layers[layer], changes)
-            )
+        updates = [
+            (names[tag], score) for tag, score in zip(tags[changed].tolist(), scores[changed].tolist(), strict=True)
+        ]
+        changes: dict[int, dict[int, tuple[str, float]]] = {}
+        for owner, token, update in zip(words.owners[changed].tolist(), tokens[changed].tolist(), updates, strict=True):
+            changes.setdefault(owner, {})[token] = update
+        numbers = [i for part in members for i in part]
+        for owner, relabelled in changes.items():
+            doc = ordered[owner]
+            out[numbers[owner]] = doc.with_layer(layer, graph.to_spans(doc, doc.layers[layer], relabelled))
     return out
+
+
+def weighs_word_alone(model: Model) -> bool:
+    """Tell whether nothing that stands beside a word, and no likeness but the word itself, has any weight."""
+    return not len(model.keys) and not model.weights.same[:, 1:].any()
+
+
+def _align_together(docs: Sequence[Document], model: Model) -> list[list[list[int]]]:
+    """Return lists of patients, each a list of its documents' numbers, whose words are decided in one call.
+
+    Each word of a patient is decided by itself, so calls may be joined where sums have one term that is not 0: then
+    they have the same bits in any company.
+    """
+    patients = by_patient(docs)
+    if not patients:
+        return []
+    return [patients] if weighs_word_alone(model) else [[members] for members in patients]
 
 
 def decide_labels(

@@ -78,7 +78,8 @@ class Model:
         if self.classifier is not None:
             return list(zip(self._read(seen, columns, None), self._posteriors(seen, columns), strict=True))
         last = self.readings[-1]
-        states, batches = last.decode_with_batches(seen, columns, scale=self.calibration.scale)
+        own = self.config.features == "rich"  # else types have other features than those of their word
+        states, batches = last.decode_with_batches(seen, columns, scale=self.calibration.scale, by_word=own)
         rows = self._by_document(seen, _group_by_name(last.labels, batches))
         return list(zip(runs_by_document(seen, last.labels, states), rows, strict=True))
 

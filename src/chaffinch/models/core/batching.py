@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -41,6 +42,21 @@ def batches(documents: Iterable[Document], tokens: int) -> Iterator[list[Documen
             batch, size = [], 0
     if batch:
         yield batch
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Put off the search for cyclic garbage until the end of the block, which must make little of it.
+
+    A batch makes so many spans that Python would search all objects of the process again and again.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @contextmanager

@@ -108,22 +108,48 @@ class Linear:
         return linear.batch(*self.view(seen, columns, bias), self.labels.states, scale=scale)
 
     def batches(
-        self, seen: Observed, columns: Sequence[Column], bias: Mapping[str, float] | None = None, *, scale: float = 1.0
+        self,
+        seen: Observed,
+        columns: Sequence[Column],
+        bias: Mapping[str, float] | None = None,
+        *,
+        scale: float = 1.0,
+        by_word: bool = False,
     ) -> Iterator[Batch]:
-        """Yield what `batch` returns in parts, each of whole sentences with about `TILE` tokens."""
-        (view, weights), states = self.view(seen, columns, bias), self.labels.states
-        by_type = linear.sum_by_type(view, weights, states)
+        """Yield what `batch` returns in parts, each of whole sentences with about `TILE` tokens.
+
+        `by_word` says that the features of a type are those that `observe` gives its word, so that sums can be kept.
+        """
+        view, weights, by_type = self._view_and_sums(seen, columns, bias, by_word)
         for part in _tiles(view):
-            yield linear.batch(part, weights, states, scale=scale, by_type=by_type)
+            yield linear.batch(part, weights, self.labels.states, scale=scale, by_type=by_type)
 
     def decode_with_batches(
-        self, seen: Observed, columns: Sequence[Column], *, scale: float = 1.0
+        self, seen: Observed, columns: Sequence[Column], *, scale: float = 1.0, by_word: bool = False
     ) -> tuple[Places, Iterator[Batch]]:
         """Return what `decode` and `batches` do; the features are looked up once."""
-        (view, weights), states = self.view(seen, columns), self.labels.states
-        by_type = linear.sum_by_type(view, weights, states)
+        view, weights, by_type = self._view_and_sums(seen, columns, None, by_word)
+        states = self.labels.states
         tiles = (linear.batch(part, weights, states, scale=scale, by_type=by_type) for part in _tiles(view))
         return linear.decode(view, weights, states, by_type=by_type), tiles
+
+    def _view_and_sums(
+        self, seen: Observed, columns: Sequence[Column], bias: Mapping[str, float] | None, by_word: bool
+    ) -> tuple[SparseInput, Weights, Singles]:
+        """Return what `view` does, and the summed scores of its types; of words that were read before, kept sums."""
+        stored, states = self.stored, self.labels.states
+        if by_word and isinstance(stored, SparseWeights):
+
+            def sum_types(types: NDArray[np.int64]) -> Singles:
+                """Return the summed scores of some types."""
+                return linear.sum_by_type(self.vocabulary.view_types(seen, types, stored.place), stored.weights, states)
+
+            found = stored.words.look_up(seen, sum_types)
+            if found is not None:
+                view = self.vocabulary.view_tokens(seen, found[1][seen.types], columns, stored.place)
+                return view, self._add_bias(stored.weights, bias), found[0]
+        view, weights = self.view(seen, columns, bias)
+        return view, weights, linear.sum_by_type(view, weights, states)
 
     def _add_bias(self, weights: Weights, bias: Mapping[str, float] | None) -> Weights:
         """Return the weights with each label's bias added to moves and beginnings into its states ("O": outside)."""

@@ -56,7 +56,7 @@ class Resources:
             marks = [self.lexicon.marks(doc).astype(np.int64) for doc in docs]
             columns.append(window.marks(seen, lexicon_kind, marks))
         for number, layer in enumerate(layers, start=window.MARKS + MOST_SIZES + 1):
-            columns.append(window.marks(seen, number, [window.layer_marks(doc, layer) for doc in docs]))
+            columns.append(window.marks(seen, number, window.layer_marks_of(docs, layer)))
         if self.standing is not None:
             columns.append(window.marks(seen, window.MARKS + MOST_SIZES + MOST_LAYERS + 1, self.standing.marks(docs)))
         return columns

@@ -21,6 +21,7 @@ from chaffinch.errors import ModelError
 from chaffinch.features.observe import Places
 from chaffinch.features.vocabulary import COUNT, Vocabulary
 from chaffinch.kernels.linear import Singles, Weights
+from chaffinch.models.core.type_scores import OFFSETS, TypeScores
 
 _FILLING = Lock()  # one for all tables, since it is held for microseconds and a lock in a model could not be pickled
 
@@ -41,6 +42,7 @@ class SparseWeights:
     first: Places = field(init=False)  # (F+1,) a feature's first row in the table, -1 before it is used; 0 at the end
     table: Singles = field(init=False)  # (R * W,) zeros that take no memory until they are written
     used: NDArray[np.int64] = field(init=False)  # (1,) rows in use
+    words: TypeScores = field(init=False)  # sums of rows for the words read so far
 
     def __post_init__(self) -> None:
         """Find where each feature's weights begin; the table has no row yet."""
@@ -52,6 +54,7 @@ class SparseWeights:
             ("first", np.append(np.full(len(known), -1, np.int32), np.int32(0))),
             ("table", np.zeros(known.height * self.W, np.float32)),
             ("used", np.zeros(1, np.int64)),
+            ("words", TypeScores(OFFSETS * self.W)),
         ):
             object.__setattr__(self, name, value)
 

@@ -80,7 +80,7 @@ class Model:
         seen, known, columns = self.observe(docs)
         bounds = np.concatenate([[0], np.cumsum((seen.ends - seen.begins).astype(np.int64))])
         if self.latent is not None:
-            return seen, _with_symbols(self.latent.batches(seen, columns, bias), known)
+            return seen, _with_symbols(self.latent.batches(seen, columns, bias, by_word=True), known)
         state_bias = np.zeros(len(self.tables.start))
         if bias:
             state_bias += np.array([bias.get(tag[2:] or "O", 0.0) for tag in self.labels.tags])[self.labels.tag_of]

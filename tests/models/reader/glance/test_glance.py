@@ -12,6 +12,7 @@ import pytest
 from chaffinch.bundle import State
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.kernels import Floats
+from chaffinch.models.reader.glance import model
 from chaffinch.models.reader.glance.config import Glance
 from chaffinch.models.reader.glance.fit import Cued, fit
 from chaffinch.models.reader.glance.model import Model
@@ -38,6 +39,19 @@ CUED = replace(
 
 def everything(doc: Document) -> np.ndarray:
     return np.arange(len(doc.tokens))
+
+
+def test_tokens_of_many_documents_read_as_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    glance = glance_of(LABELS)
+    texts = ["Dr.\tPenn  of Salem\r\nMRN", "", "  Ada", "Lowe\n\n\nHart", "in\u00a0Bath"]
+    docs = [DOC, *map(Document.make, texts)]
+    cued = [CUED, *docs[1:-1], replace(docs[-1], layers={"cue:field": (Span(0, 7, "doctor"), Span(3, 7, "none"))})]
+    shifts = np.cumsum([0, *(len(doc.tokens) for doc in docs)])
+    alone = [glance.log_odds(doc, given, everything(doc)) for doc, given in zip(docs, cued, strict=True)]
+    for tile in (1, 3, 512):
+        monkeypatch.setattr(model, "TILE", tile)
+        np.testing.assert_array_equal(glance.log_odds_in(docs, cued, np.arange(shifts[-1])), np.concatenate(alone))
+    np.testing.assert_array_equal(glance.log_odds_in(docs, cued, shifts[3:4]), alone[3][:1])
 
 
 def worked(state: State, doc: Document, cued: Document, token: int) -> float:

@@ -13,8 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from chaffinch.deid.detect import repeats
 from chaffinch.deid.detect.merge import overlaps_any
+from chaffinch.deid.detect.token_scores import tokens_of
 from chaffinch.deid.detect.word_lists import word_lists
 from chaffinch.deid.kinds import kind_of
 from chaffinch.models.alignment import graph
@@ -59,22 +62,28 @@ class SpanWords:
 
     def add(self, doc: Document, layer: str) -> None:
         """Add the words of a note's spans."""
-        spans = doc.layers[layer]
-        for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
-            words = [doc.text[a:b].casefold() for a, b in doc.tokens[first:end].tolist()]
-            self._times.update(words)
-            self._searched.update(word for word in words if len(word) >= SHORTEST and label_repeats(span.label))
+        spans, text = doc.layers[layer], doc.text
+        tokens, sizes = tokens_of(*doc.token_ranges(spans).T)
+        words = [text[start:end].casefold() for start, end in doc.tokens[tokens].tolist()]
+        self._times.update(words)
+        repeating = np.repeat([label_repeats(span.label) for span in spans], sizes).tolist()
+        self._searched.update(
+            word for word, repeats in zip(words, repeating, strict=True) if repeats and len(word) >= SHORTEST
+        )
 
-    def recur(self, docs: Callable[[], Iterable[Document]], common: frozenset[str]) -> bool:
+    def recur(
+        self, docs: Callable[[], Iterable[Document]], common: frozenset[str], *, notes: int | None = None
+    ) -> bool:
         """Tell whether a word of a name or code occurs outside spans; common words need two spans.
 
-        `docs` yields the notes from the first at each call; it is called once more only if no token is such a word.
+        `docs` yields the notes from the first at each call; it is called once more only if no token is such a word, and
+        there is more than one note: all words of the one note are its own. `notes` is how many there are, if known.
         """
         words = {word for word in self._searched if self._times[word] > 1 or word not in common}
         if not words:
             return False
         counts: Counter[str] = Counter()
-        for whole in (False, True):  # first each note's own words, which are nearly always enough
+        for whole in (True,) if notes == 1 else (False, True):  # first each note's own words, nearly always enough
             counts.clear()
             for doc in docs():
                 text = doc.text.casefold()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -46,13 +45,10 @@ class GlanceVoice:
         """
         chances = 1.0 - soft.values[:, 0]
         tokens = np.flatnonzero((chances > LEAST) & (chances < MOST))
-        parts = [
-            self.read(doc, cued, tokens[(tokens >= first) & (tokens < end)] - first)
-            for doc, cued, (first, end) in zip(docs, index.docs, pairwise(index.bounds), strict=True)
-        ]
-        seen = np.concatenate([np.zeros(0), *parts])
-        known = ~np.isnan(seen)
-        tokens, seen = tokens[known], seen[known]
+        text = "\n".join(doc.text for doc in docs)  # the index counts one character between two documents
+        edges = zip(index.starts[tokens].tolist(), index.ends[tokens].tolist(), strict=True)
+        tokens = tokens[np.array([any(map(str.isalnum, text[start:end])) for start, end in edges], np.bool_)]
+        seen = self._read(docs, index.docs, tokens)
         odds = (1.0 - self.weight) * to_log_odds(chances[tokens]) + self.weight * seen
         return with_odds(soft, tokens, odds)
 
@@ -61,8 +57,12 @@ class GlanceVoice:
         edges = doc.tokens[tokens].tolist()
         words = np.array([any(map(str.isalnum, doc.text[start:end])) for start, end in edges], np.bool_)
         out = np.full(len(tokens), np.nan)
-        out[words] = np.clip(self.glance.log_odds(doc, cued, tokens[words]), -SUREST, SUREST)
+        out[words] = self._read([doc], [cued], tokens[words])
         return out
+
+    def _read(self, docs: Sequence[Document], cued: Sequence[Document], tokens: Ints) -> Floats:
+        """Return (n,) the log-odds of an identifier for words of documents, numbered one document after another."""
+        return np.clip(self.glance.log_odds_in(docs, cued, tokens), -SUREST, SUREST)
 
     def chances(self, doc: Document, cued: Document) -> Floats:
         """Return (T,) each token's chance to be an identifier, by the glance alone; NaN without a letter or digit."""

@@ -133,6 +133,8 @@ def _same_word(index: TokenIndex, odds: Floats, tokens: Ints) -> Floats:
     group, count = np.full(len(odds), -1), 0  # the number of the word in its note, for words of doubtful tokens
     begins = np.searchsorted(tokens, index.bounds).tolist()
     for number, (first, end) in enumerate(pairwise(index.bounds)):
+        if begins[number] == begins[number + 1]:
+            continue
         words = [word.lower() for word in index.docs[number].words()]
         numbers: dict[str, int] = {}
         for token in tokens[begins[number] : begins[number + 1]].tolist():

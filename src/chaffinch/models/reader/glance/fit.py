@@ -24,7 +24,7 @@ from chaffinch.models.reader.config import Reader
 from chaffinch.models.reader.fit import is_reachable, read_vocabulary
 from chaffinch.models.reader.forward import Quantised
 from chaffinch.models.reader.glance.config import Glance
-from chaffinch.models.reader.glance.inputs import see, word_columns
+from chaffinch.models.reader.glance.inputs import Pages, see, word_columns
 from chaffinch.models.reader.glance.model import KIND, Model, piece_numbers
 from chaffinch.models.reader.inputs import GAPS, LENGTHS, SHAPES
 from chaffinch.models.reader.wordpieces import Ints, Vocabulary
@@ -126,7 +126,7 @@ def _lesson(
     labels, spans = np.zeros(T, np.int64), list(doc.layer(layer))
     for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
         labels[first:end] = number.get(span.label, 0)
-    seen = see(doc, each.cued, config.layers, cues, np.arange(T))
+    seen = see(Pages.of([doc], [each.cued]), config.layers, cues, np.arange(T))
     numbers = np.array([words.number(word) for word in seen.words], np.int64)
     counts = np.array([any(map(str.isalnum, word)) for word in seen.words], np.bool_)
     columns = np.array([word_columns(word) for word in seen.words], np.int64).reshape(-1, 2)

@@ -9,7 +9,7 @@ R words on either side, H hidden units, L labels with O, V word pieces, Q cues.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -21,13 +21,14 @@ from chaffinch.kernels import Floats
 from chaffinch.kernels.bytes_product import ByteMatrix, apply, pack, to_bytes
 from chaffinch.models.reader.forward import Floats32, Quantised
 from chaffinch.models.reader.glance.config import Glance
-from chaffinch.models.reader.glance.inputs import Seen, see, word_columns
+from chaffinch.models.reader.glance.inputs import Pages, Seen, see, word_columns
 from chaffinch.models.reader.inputs import GAPS, LENGTHS, SHAPES
 from chaffinch.models.reader.wordpieces import Ints, Vocabulary, split_words
 from chaffinch.text import Document
 
 KIND = "glance"
 REMEMBERED = 100_000  # words whose vectors are kept
+TILE = 512  # tokens that are read together: more take more memory and leave the cache
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -95,15 +96,29 @@ class Model:
 
     def log_odds(self, doc: Document, cued: Document, asked: Ints) -> Floats:
         """Return (D,) the log-odds that tokens `asked` (D,), in rising order, have any label; `cued` has the cues."""
+        return self.log_odds_in([doc], [cued], asked)
+
+    def log_odds_in(self, docs: Sequence[Document], cued: Sequence[Document], asked: Ints) -> Floats:
+        """Return (D,) what `log_odds` does, of tokens of several documents, numbered one document after another.
+
+        A token's answer has the same bits whatever documents and tokens are beside it.
+        """
         if not len(asked):
             return np.zeros(0)
-        reach, T = self.config.reach, len(doc.tokens)
-        window = asked[:, None] + np.arange(-reach, reach + 1)
-        inside = (window >= 0) & (window < T)
-        near = np.unique(window[inside])
-        rows = np.concatenate([self._rows(see(doc, cued, self.config.layers, self.cues, near)), self.edge[None]])
-        place = np.where(inside, np.searchsorted(near, window), len(near))
-        hidden = np.maximum(apply(to_bytes(rows[place].reshape(len(asked), -1)), self.inner), np.float32(0.0))
+        reach, pages = self.config.reach, Pages.of(docs, cued)
+        owners, window = pages.owners(asked)[:, None], asked[:, None] + np.arange(-reach, reach + 1)
+        inside = (window >= pages.bounds[owners]) & (window < pages.bounds[owners + 1])
+        looked_at = np.zeros(len(pages.starts), np.bool_)
+        looked_at[window[inside]] = True
+        near = np.flatnonzero(looked_at)
+        rows = np.concatenate([self._rows(see(pages, self.config.layers, self.cues, near)), self.edge[None]])
+        places = np.cumsum(looked_at) - 1
+        place = np.where(inside, places[np.where(inside, window, 0)], len(near))
+        return np.concatenate([self._read(rows[place[first : first + TILE]]) for first in range(0, len(asked), TILE)])
+
+    def _read(self, windows: Floats32) -> Floats:
+        """Return (D,) the log-odds of any label, of windows (D, 2 R + 1, P)."""
+        hidden = np.maximum(apply(to_bytes(windows.reshape(len(windows), -1)), self.inner), np.float32(0.0))
         scores = apply(to_bytes(hidden), self.outer).astype(np.float64)
         scores -= scores[:, :1]
         highest = scores[:, 1:].max(axis=1)
@@ -111,7 +126,10 @@ class Model:
 
     def _rows(self, seen: Seen) -> Floats32:
         """Return (n, P) the vectors of tokens: of word, gap and cues added up, with 0 in place of negative numbers."""
-        out: Floats32 = np.concatenate([self._vector(word) for word in seen.words]).reshape(-1, self.config.width)
+        numbers: dict[str, int] = {}
+        which = [numbers.setdefault(word, len(numbers)) for word in seen.words]
+        vectors: Floats32 = np.concatenate([self._vector(word) for word in numbers]).reshape(-1, self.config.width)
+        out: Floats32 = vectors[which]
         out += self.gaps[seen.gaps]
         for column in seen.cues.T:
             out += self.cued[column]
