@@ -12,6 +12,7 @@ from typer.core import TyperCommand
 
 from chaffinch.cli.frame.config_file import ConfigFile
 from chaffinch.cli.frame.output import note
+from chaffinch.cli.frame.plain_values import settle_values
 from chaffinch.errors import ConfigError
 
 Options = TypeVar("Options")
@@ -28,6 +29,7 @@ class CheckedCommand(TyperCommand):
             if times > 1 and option.param_type_name == "option" and not option.multiple and not plain_flag:
                 name = max(option.opts, key=len)
                 raise ConfigError(f"{name} is given {times} times, and takes one value; give it once")
+        settle_values(self.params)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:

@@ -153,24 +153,32 @@ def names() -> NameLists:
     first_names |= {name: BOTH if name in first_names else MALE for name in entries("names-first-male")}
     first_names |= {line[2:]: line[0] for line in entries("given-more")}
     frequent = dict.fromkeys([*entries("names-last"), *entries("surnames-more")], SURNAME)
-    real: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    seen: set[tuple[str, str]] = set()  # McCoy and Mccoy count as one name
-    gendered = {name: role for name, role in first_names.items() if role in (FEMALE, MALE)}
-    for name, role in [*gendered.items(), *dict.fromkeys([*frequent, *surnames()], SURNAME).items()]:
-        if name.isascii() and name.isalpha() and (role, name.lower()) not in seen:
-            seen.add((role, name.lower()))
-            real[role, name[0].lower()].append(name)
+    pools = {role: [name for name, other in first_names.items() if other == role] for role in (FEMALE, MALE)}
+    pools[SURNAME] = [*frequent, *surnames()]
+    real = {(role, letter): names for role, pool in pools.items() for letter, names in _by_initial(pool).items()}
     roles = _names_of_unknown_gender() | dict.fromkeys(map(fold, frequent), SURNAME)
     roles |= {fold(line[2:]): line[0] for line in entries("names-more") if line[0] in "FM"}
     roles |= {fold(name): role for name, role in first_names.items()}
-    return NameLists(roles, {key: tuple(pool) for key, pool in real.items()})
+    return NameLists(roles, real)
+
+
+def _by_initial(pool: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return plain names by their first letter, in order; McCoy and Mccoy count as one name, the first of them."""
+    plain = [name for name in pool if name.isascii() and name.isalpha()]
+    folded = "\n".join(plain).lower().split("\n") if plain else []
+    first = dict(zip(reversed(folded), reversed(plain), strict=True))
+    by_initial: defaultdict[str, list[str]] = defaultdict(list)
+    for word in dict.fromkeys(folded):
+        by_initial[word[0]].append(first[word])
+    return {letter: tuple(names) for letter, names in by_initial.items()}
 
 
 def _names_of_unknown_gender() -> dict[str, str]:
     """Return {folded word: role U} of words that some language pack has as a first name and none as a surname."""
-    known = [languages.pack(name).lexica for name in languages.pack_names()]
-    last = {word for lexica in known for word in lexica.get("last", {})}
-    first = {word for lexica in known for word in lexica.get("first", {})}
+    last, first = (
+        {word for name in languages.pack_names() for word in languages.words_of(name, lexicon)}
+        for lexicon in ("last", "first")
+    )
     return {fold(word): UNKNOWN_GENDER for word in sorted(first - last) if word.isalpha() and len(word) > 2}
 
 

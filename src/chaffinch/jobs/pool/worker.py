@@ -19,6 +19,9 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from chaffinch.garbage import collect_rarely, keep_loaded
+from chaffinch.threads import limit_process
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -110,6 +113,8 @@ def _prctl(option: int, value: int) -> None:
 def work_until_the_end(source: Connection, replies: int) -> None:
     """Process batches from the pipe `source`, write results to descriptor `replies`; exit the process at its end."""
     turn_off_core_dumps()
+    limit_process()
+    collect_rarely()
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
     with suppress(EOFError, BrokenPipeError):
@@ -129,6 +134,7 @@ def _serve(source: Connection, target: Connection) -> None:
         known = str(error) if isinstance(error, ChaffinchError) else f"failed with {type(error).__name__}"
         target.send_bytes(pickle.dumps(known))
         os._exit(_FAILED_START)
+    keep_loaded()
     target.send_bytes(pickle.dumps(None))
     while True:
         try:

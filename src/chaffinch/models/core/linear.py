@@ -81,7 +81,7 @@ class Linear:
     def row(self, feature: int, number: int) -> Singles:
         """Return (W,) a weight row of a feature; its first row is number 0."""
         if isinstance(self.stored, SparseWeights):
-            return self.stored.row(feature, number)
+            return self.stored.table().row(feature, number)
         first = (int(self.vocabulary.rows[feature]) + number) * self.labels.states.W
         return self.stored.rows[first : first + self.labels.states.W]
 
@@ -93,8 +93,9 @@ class Linear:
         The rows of a loaded chain are numbered as they are first used, not as its vocabulary does.
         """
         if isinstance(self.stored, SparseWeights):
-            view = self.vocabulary.view(seen, columns, self.stored.place)
-            return view, self._add_bias(self.stored.weights, bias)
+            table = self.stored.table()
+            view = self.vocabulary.view(seen, columns, table.place)
+            return view, self._add_bias(table.weights, bias)
         return self.vocabulary.view(seen, columns), self._add_bias(self.stored, bias)
 
     def decode(self, seen: Observed, columns: Sequence[Column], bias: Mapping[str, float] | None = None) -> Places:
