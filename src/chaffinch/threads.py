@@ -91,7 +91,7 @@ def is_command() -> bool:
 
 @contextmanager
 def leave_out(package: str, *, unless: bool = False) -> Iterator[None]:
-    """Let imports of a package that others only look for fail in the block: in a command of ours, if it is not loaded."""
+    """Let imports of a package that others only look for fail in the block; only in a command that lacks it so far."""
     if unless or package in sys.modules or not _command:
         yield
         return

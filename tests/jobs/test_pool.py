@@ -23,11 +23,12 @@ from chaffinch.errors import ConfigError
 from chaffinch.jobs.job import ReleaseJob, VaultTarget
 from chaffinch.jobs.pool.processes import Pool
 from chaffinch.jobs.release import run_release
+from chaffinch.jobs.run import WorkItem
 from chaffinch.jobs.work import DetectorSpec, Keys, WorkSpec, load_work
 from chaffinch.text.grouping import Grouping
 from tests.deid.releases import CANARY, KEY, SECRET, note
 from tests.jobs.copies import copied_workers
-from tests.jobs.pool_detectors import LARGE, POISON, TestDetectorSource
+from tests.jobs.pool_detectors import LARGE, POISON, HousekeepingSetup, TestDetectorSource
 
 __all__ = ["copied_workers"]
 
@@ -273,3 +274,16 @@ def test_a_number_of_workers_that_cannot_be_is_refused(
     assert main(["deid", str(notes), "-o", str(tmp_path / "out"), "--model", "rules", f"--workers={value}"]) == 2
     assert "--workers" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_worker_looks_for_cycles_as_rarely_as_a_command_and_not_in_what_it_has_loaded() -> None:
+    pool = Pool(HousekeepingSetup(), 1)
+    try:
+        ((_, (result,)),) = pool.map([[WorkItem(1, "", b"")]])
+    finally:
+        pool.close()
+    assert isinstance(result, bytes)
+    threshold, frozen, is_command = json.loads(result)
+    assert threshold > 10_000
+    assert frozen > 1_000
+    assert is_command

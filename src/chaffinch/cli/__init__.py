@@ -73,6 +73,7 @@ def _build_app(arguments: Sequence[str]) -> typer.Typer:
     """Return the app with all verbs; only the verb named in the arguments is imported, the others are placeholders."""
     import typer
 
+    from chaffinch.cli.frame.command import PlainGroup
     from chaffinch.cli.frame.root import do_nothing, show_root
 
     app = typer.Typer(
@@ -83,7 +84,7 @@ def _build_app(arguments: Sequence[str]) -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback(invoke_without_command=True)(show_root)
+    app.callback(cls=PlainGroup, invoke_without_command=True)(show_root)
     asked = next((argument for argument in arguments if not argument.startswith("-")), None)
     for name, verb in _VERBS.items():
         real = name == asked

@@ -27,10 +27,13 @@ FEMALE, MALE, BOTH, UNKNOWN_GENDER, SURNAME = "F", "M", "B", "U", "S"
 # patients (initials as in the census; in 1 of 1,000 if every third name of the patient begins with the same letter).
 SIZES: Mapping[str, int] = {FEMALE: 512, MALE: 128, SURNAME: 1 << 17}
 _SHORTEST, _LONGEST = 5, 11  # letters of a composed name
+_LONGEST_NAME = 16  # letters of a real name; a test says that no list has a longer one
 
 _BLOCK = 1 << 10  # pairs of a beginning and an end that are looked through to find one of them
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
+Places: TypeAlias = npt.NDArray[np.int32]
+Letters: TypeAlias = npt.NDArray[np.bytes_]  # as bytes they take a tenth of what Python's strings take
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,11 @@ class NameLists:
     roles: Mapping[str, str]  # F and M; B both; U a first name of unknown gender; S a surname
     real: Mapping[tuple[str, str], tuple[str, ...]]
 
-    def indices(self, role: str, letter: str) -> Mapping[str, int]:
-        """Return {folded name: its index} of the real names of a role and initial that may be drawn."""
-        return _name_indices(role, letter)
+    def index(self, role: str, word: str) -> int | None:
+        """Return the index of a folded word among the real names of a role and its initial that may be drawn."""
+        order, folded = _sorted_names(role, word[0])
+        place = int(np.searchsorted(folded, word.encode("ascii", "replace"))) if len(word) <= _LONGEST_NAME else 0
+        return int(order[place]) if place < len(order) and folded[place] == word.encode() else None
 
     def drawable(self, role: str, letter: str) -> Sequence[str]:
         """Return all names of a role and initial that may be drawn: equally many for every initial."""
@@ -141,9 +146,12 @@ def _drawable(role: str, letter: str) -> _NamePool:
 
 
 @cache
-def _name_indices(role: str, letter: str) -> Mapping[str, int]:
-    """Return {folded name: its index} of the names of a role that begin with a letter, cached."""
-    return {fold(name): index for index, name in enumerate(names().real[role, letter][: SIZES[role]])}
+def _sorted_names(role: str, letter: str) -> tuple[Places, Letters]:
+    """Return the folded names of a role that begin with a letter, sorted, and the index of each; cached."""
+    pool = names().real.get((role, letter), ())[: SIZES[role]]
+    folded = np.array([name.lower() for name in pool], f"S{_LONGEST_NAME}")
+    order = np.argsort(folded, kind="stable")
+    return order.astype(np.int32), folded[order]
 
 
 @cache
