@@ -16,7 +16,7 @@ from chaffinch.cli import _build_app
 from chaffinch.cli.frame.command import CheckedCommand
 from chaffinch.cli.frame.plain_values import _UNSURE, settle_value
 
-VALUES = (
+VALUES: tuple[Any, ...] = (
     None, "", "a", "auto", "keep", "new", "spark", "é", "\0", "\udcff", "-", "3", "0.5", "true", b"a", 3, 0.5, 2.0,
     True, Path("a"), Path(), (), [], ["a"], ("a", "b"), "no/such", "/dev/null", __file__, str(Path(__file__).parent),
 )  # fmt: skip
