@@ -89,6 +89,19 @@ def is_command() -> bool:
     return _command
 
 
+@contextmanager
+def leave_out(package: str, *, unless: bool = False) -> Iterator[None]:
+    """Let imports of a package that others only look for fail in the block; only in a command that lacks it so far."""
+    if unless or package in sys.modules or not _command:
+        yield
+        return
+    sys.modules[package] = None  # type: ignore[assignment]  # Python's way to make an import fail
+    try:
+        yield
+    finally:
+        del sys.modules[package]
+
+
 def _load_blas_of_scipy() -> None:
     """Load the BLAS library that scipy brings, so that the limit of now holds for it; nothing without scipy."""
     spec = find_spec("scipy")

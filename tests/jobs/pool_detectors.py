@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from chaffinch.deid.detect.protocol import Detector
 from chaffinch.text import Document
+from chaffinch.threads import is_command
 from tests.deid.releases import detector, find
 
 POISON = "POISONED"  # in a text: the process ends
@@ -69,3 +73,14 @@ class SlowSource:
             return iter(usual(docs))
 
         return detector(slowly, by_patient=True)
+
+
+@dataclass(frozen=True, slots=True)
+class HousekeepingSetup:
+    """A setup whose results say how a worker looks for cycles, and whether it is a process of ours."""
+
+    def load(self) -> Callable[[Sequence[object]], list[bytes]]:
+        """Return the function from a batch to what its process says of itself."""
+        return lambda batch: (
+            [msgspec.json.encode([gc.get_threshold()[0], gc.get_freeze_count(), is_command()])] * len(batch)
+        )

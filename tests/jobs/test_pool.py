@@ -8,8 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from multiprocessing import Pipe
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,14 @@ from chaffinch.deid.release.patient import Release
 from chaffinch.deid.release.units import open_source
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.job import ReleaseJob, VaultTarget
-from chaffinch.jobs.pool import worker as one_worker
 from chaffinch.jobs.pool.processes import Pool
 from chaffinch.jobs.release import run_release
+from chaffinch.jobs.run import WorkItem
 from chaffinch.jobs.work import DetectorSpec, Keys, WorkSpec, load_work
 from chaffinch.text.grouping import Grouping
 from tests.deid.releases import CANARY, KEY, SECRET, note
 from tests.jobs.copies import copied_workers
-from tests.jobs.pool_detectors import LARGE, POISON, TestDetectorSource
+from tests.jobs.pool_detectors import LARGE, POISON, HousekeepingSetup, TestDetectorSource
 
 __all__ = ["copied_workers"]
 
@@ -277,22 +276,14 @@ def test_a_number_of_workers_that_cannot_be_is_refused(
     assert not (tmp_path / "out").exists()
 
 
-class _Loads:
-    """The setup of a work that gives back what it gets."""
-
-    def load(self) -> Callable[[Any], Any]:
-        return list
-
-
-def test_a_worker_seldom_looks_for_cycles_and_never_among_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[object] = []
-    monkeypatch.setattr("gc.set_threshold", done.append)
-    monkeypatch.setattr("gc.freeze", lambda: done.append("frozen"))
-    (source, requests), (answers, target) = Pipe(duplex=False), Pipe(duplex=False)
-    requests.send_bytes(pickle.dumps(_Loads()))
-    requests.send_bytes(pickle.dumps(["note"]))
-    requests.close()
-    with pytest.raises(EOFError):
-        one_worker._serve(source, target)
-    assert [pickle.loads(answers.recv_bytes()) for _ in range(2)] == [None, ["note"]]
-    assert done == [one_worker._COLLECT_EVERY, "frozen"]
+def test_a_worker_looks_for_cycles_as_rarely_as_a_command_and_not_in_what_it_has_loaded() -> None:
+    pool = Pool(HousekeepingSetup(), 1)
+    try:
+        ((_, (result,)),) = pool.map([[WorkItem(1, "", b"")]])
+    finally:
+        pool.close()
+    assert isinstance(result, bytes)
+    threshold, frozen, is_command = json.loads(result)
+    assert threshold > 10_000
+    assert frozen > 1_000
+    assert is_command

@@ -90,6 +90,8 @@ def test_only_commands_of_ours_do_without_parts_of_the_compiler(tmp_path: Path) 
     assert python(code, tmp_path).stdout.split() == ["True", str(find_spec("cffi") is not None)]
     command = "from chaffinch.threads import limit_process; limit_process()\n"
     assert python(command + code, tmp_path).stdout.split() == ["False", "False"]
+    tell = "\nimport sys; print('yaml' in sys.modules)"
+    assert python(command + code + tell, tmp_path).stdout.split()[-1] == "False"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file locks are POSIX")

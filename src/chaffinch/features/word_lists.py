@@ -18,7 +18,7 @@ from chaffinch.languages import LEXICA, Pack, fold
 from chaffinch.text.document import Document
 
 _PARTS = re.compile(r"[-'’.]+")
-_REMEMBERED = 1 << 17  # words whose number is cached; the cache is emptied when there are more
+_REMEMBERED = 1 << 15  # words whose number is cached; the cache is emptied when there are more
 
 
 class WordListFeature:

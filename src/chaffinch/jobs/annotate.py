@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from chaffinch.errors import ChaffinchError
+from chaffinch.garbage import collect_rarely, keep_loaded
 from chaffinch.jobs.pool.worker import turn_off_core_dumps
 from chaffinch.models.core.batching import batches
 from chaffinch.text import Document
@@ -76,7 +77,9 @@ _loaded: list[Annotate] = []  # the function of this process, if it is a worker
 def _load(step: AnnotationStep) -> None:
     """Load the step's model into a global of this worker process, with core dumps turned off."""
     turn_off_core_dumps()
+    collect_rarely()
     _loaded[:] = [step.build()]
+    keep_loaded()
 
 
 def _annotate(docs: Sequence[Document]) -> list[Document]:

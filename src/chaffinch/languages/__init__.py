@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import sys
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
@@ -121,7 +122,11 @@ def lines(language: str, name: str) -> tuple[str, ...]:
     if not path.exists() and not path.with_suffix(".txt.gz").exists():
         return ()
     content = path.read_bytes() if path.exists() else gzip.decompress(path.with_suffix(".txt.gz").read_bytes())
-    return tuple(line for line in content.decode().splitlines() if line.strip() and not line.startswith("# "))
+    text = content.decode()
+    found = text.splitlines()
+    if "# " not in text and all(map(str.strip, found)):  # a long list has no line to leave out, and is not walked here
+        return tuple(found)
+    return tuple(line for line in found if line.strip() and not line.startswith("# "))
 
 
 class Calendar(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -245,6 +250,12 @@ def _pack_without(folder: Path, hidden: frozenset[str]) -> Pack:
     return replace(whole, lexica={**whole.lexica, **fewer})
 
 
+def words_of(language: str, lexicon: str) -> frozenset[str]:
+    """Return the folded words of one lexicon of a shipped language, empty if it has none; no other list is read."""
+    path = _HERE / language / f"lexicon-{lexicon}.txt"
+    return frozenset(_word_columns(path, _text(path))[0]) if path.exists() else frozenset()
+
+
 def read_files(folder: Path) -> dict[str, str]:
     """Return the text of each file of a pack's folder, by name; ConfigError if one cannot be read."""
     names = [SETTINGS, COMMON, *sorted(path.name for path in folder.glob("lexicon-*.txt"))]
@@ -329,6 +340,7 @@ def _lexicon(path: Path, files: Mapping[str, str]) -> dict[str, str]:
     if wrong is not None:
         number, _, bucket = list(_rows(path, files[path.name]))[wrong]
         raise ConfigError(f"{path}:{number}: a word is followed by a tab and hi or lo, got {bucket!r}")
+    buckets = list(map(sys.intern, buckets))  # two values, and not one for each word
     table = dict(zip(words, buckets, strict=True))
     table.update((word, bucket) for word, bucket in zip(words, buckets, strict=True) if bucket == "hi")
     return table

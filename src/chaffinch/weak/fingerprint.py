@@ -43,7 +43,8 @@ def _digest(value: Any) -> bytes:
     if isinstance(value, Path):
         return _hash_parts("files", _files(value))
     if isinstance(value, np.ndarray):
-        return _hash_parts("array", [f"{value.dtype} {value.shape}".encode(), value.tobytes()])
+        content = np.ascontiguousarray(value).reshape(-1).view(np.uint8).data  # not copied: a model has large arrays
+        return _hash_parts("array", [f"{value.dtype} {value.shape}".encode(), content])
     if isinstance(value, Tagger):
         aligner = None if value.aligner is None else [value.aligner.config, value.aligner.state()]
         return _hash_parts(
@@ -64,11 +65,12 @@ def _digest(value: Any) -> bytes:
     return _hash_parts("code", _code(value)) if callable(value) else _hash_parts("other", [repr(value).encode()])
 
 
-def _hash_parts(kind: str, parts: Iterable[bytes]) -> bytes:
+def _hash_parts(kind: str, parts: Iterable[bytes | memoryview]) -> bytes:
     """Return the hash of a kind and its parts, each with its length before it."""
     whole = hashlib.blake2b(kind.encode(), digest_size=20)
     for part in parts:
-        whole.update(len(part).to_bytes(8, "big") + part)
+        whole.update(len(part).to_bytes(8, "big"))
+        whole.update(part)
     return whole.digest()
 
 

@@ -7,11 +7,13 @@ import sys
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import pytest
 
 from chaffinch.deid.detect.detector import UNLEARNT, HybridDetector, detector
 from chaffinch.deid.detect.model import Model, load
 from chaffinch.deid.detect.recall_dial import RECALLS
+from chaffinch.models.hmmdp.model import Model as HMMDPModel
 from chaffinch.text import Document
 
 NOTE = "seen today by doctor penn of saint anselm ward, born june third nineteen fifty two, phone five five five oh one"
@@ -38,6 +40,14 @@ def test_types_whose_patterns_are_not_overruled_are_those_that_reader_and_glance
     assert model.glance is not None
     assert set(model.labels) - {"FAMILY"} - set(model.context.reader.names) == UNLEARNT  # to them, family are PATIENT
     assert not UNLEARNT & set(model.glance.glance.names)
+
+
+def test_tables_that_only_portraits_need_stay_as_small_as_in_the_file() -> None:
+    steps = [step.model for tagger in packaged().taggers for step in tagger.steps]
+    (chain,) = [model for model in steps if isinstance(model, HMMDPModel)]
+    assert chain.latent is not None
+    assert {table.dtype for table in chain.tables.emit} == {np.dtype(np.float16)}
+    assert {table.dtype for table in chain.tables[:3]} == {np.dtype(float)}
 
 
 def test_the_glance_has_a_say_without_the_reader_alone() -> None:

@@ -39,7 +39,10 @@ def test_every_initial_has_equally_many_names_and_all_real_ones(role: str) -> No
         assert len(pool) == len({name.casefold() for name in pool}) == SIZES[role]
         assert all(name[0] == letter.upper() and name.isascii() and name.isalpha() for name in pool)
         assert set(names().real[role, letter]) <= set(pool)
-        assert sorted(names().indices(role, letter).values()) == list(range(len(names().real[role, letter])))
+        assert [names().index(role, name.lower()) for name in names().real[role, letter]] == list(
+            range(len(names().real[role, letter]))
+        )
+        assert {names().index(role, letter + other) for other in ("zzq", "é", "\0", "?" * 50)} == {None}
 
 
 def test_made_up_names_are_no_common_words() -> None:

@@ -15,7 +15,7 @@ from chaffinch.errors import ModelError
 from chaffinch.features import observe as window
 from chaffinch.features import vocabulary
 from chaffinch.kernels.linear import Weights
-from chaffinch.models.core import type_scores
+from chaffinch.models.core import sparse_weights, type_scores
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.linear import Linear
 from chaffinch.models.core.sparse_weights import SparseWeights
@@ -69,14 +69,14 @@ def test_only_features_that_were_used_take_rows_and_each_takes_them_once() -> No
     loaded = Linear.of(chain.labels, chain.arrays())
     stored = loaded.stored
     assert isinstance(stored, SparseWeights)
-    assert not stored.used.any()
-    assert not stored.table.any()
+    assert not stored.table().used
+    assert not stored.table().weights.rows.any()
     for _ in range(2):
         potentials(loaded, DOCS[3:4])  # "A": no other of its words was learnt
-        assert 0 < stored.used[0] < chain.vocabulary.height / 2
-        assert not stored.table[stored.used[0] * stored.W :].any()
+        assert 0 < stored.table().used < chain.vocabulary.height / 2
+        assert not stored.table().weights.rows[stored.table().used * stored.W :].any()
     potentials(loaded, DOCS)
-    assert stored.used[0] == chain.vocabulary.height
+    assert stored.table().used == chain.vocabulary.height
     for feature in range(len(chain.vocabulary)):
         first, end = chain.vocabulary.rows[feature : feature + 2].tolist()
         for number in range(end - first):
@@ -93,7 +93,29 @@ def test_threads_that_read_with_one_chain_fill_its_rows_once(copied: bool) -> No
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda docs: potentials(loaded, docs), orders))
     assert found == [potentials(chain, docs) for docs in orders]
-    assert loaded.stored.used[0] == chain.vocabulary.height  # type: ignore[union-attr]
+    assert loaded.stored.table().used == chain.vocabulary.height  # type: ignore[union-attr]
+
+
+def test_a_table_that_has_grown_large_is_dropped_and_readers_of_it_keep_their_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chain = dense_chain()
+    loaded = Linear.of(chain.labels, chain.arrays())
+    stored = loaded.stored
+    assert isinstance(stored, SparseWeights)
+    features = np.arange(len(chain.vocabulary), dtype=np.int32)
+    old = stored.table()
+    rows = old.place(features)
+    monkeypatch.setattr(sparse_weights, "_MOST_BYTES", old.size - 1)
+    new = stored.table()
+    assert new is not old
+    assert not new.used
+    new.place(features[::-1][:3])
+    np.testing.assert_array_equal(old.place(features), rows)
+    assert stored.table() is new, "it is small"
+    for doc in DOCS:
+        assert potentials(loaded, [doc]) == potentials(chain, [doc])
+        assert stored.table().size <= old.size
 
 
 def test_weights_that_do_not_fit_are_refused() -> None:

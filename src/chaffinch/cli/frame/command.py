@@ -8,10 +8,11 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
 from typing import Any, TypeVar, cast, get_type_hints
 
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from chaffinch.cli.frame.config_file import ConfigFile
 from chaffinch.cli.frame.output import note
+from chaffinch.cli.frame.plain_values import settle_values
 from chaffinch.errors import ConfigError
 
 Options = TypeVar("Options")
@@ -28,6 +29,7 @@ class CheckedCommand(TyperCommand):
             if times > 1 and option.param_type_name == "option" and not option.multiple and not plain_flag:
                 name = max(option.opts, key=len)
                 raise ConfigError(f"{name} is given {times} times, and takes one value; give it once")
+        settle_values(self.get_params(ctx))
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -39,6 +41,15 @@ class CheckedCommand(TyperCommand):
             shown = self.name == "run"  # `deid run` has it in its table and manifest
             note(f"warning: {warning}", quiet=shown or bool(ctx.params.get("quiet")))
         return super().invoke(ctx)
+
+
+class PlainGroup(TyperGroup):
+    """A group of commands whose own options need no further library for their check."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments of the group."""
+        settle_values(self.get_params(ctx))
+        return super().parse_args(ctx, args)
 
 
 class StoppedEarly(Exception):  # noqa: N818  (no error: what is done is kept)

@@ -7,10 +7,9 @@ from importlib import import_module
 from typing import Any, ClassVar, NamedTuple
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_command
 
-from chaffinch.cli.frame.command import CheckedCommand
+from chaffinch.cli.frame.command import CheckedCommand, PlainGroup
 from chaffinch.cli.frame.root import do_nothing
 
 
@@ -22,7 +21,7 @@ class DeferredCommand(NamedTuple):
     help: str
 
 
-class DeferredGroup(TyperGroup):
+class DeferredGroup(PlainGroup):
     """A group with placeholders for its commands; the one that is called is imported then."""
 
     deferred: ClassVar[Mapping[str, DeferredCommand]] = {}

@@ -20,7 +20,7 @@ from chaffinch.text import Document, Span, resolve
 
 LANGUAGE = "en"
 LAYER = "cue:protected"  # the layer that stores the votes for protected terms
-REMEMBERED = 1 << 15  # words whose answers are cached, per question; more costs memory, fewer costs time
+REMEMBERED = 1 << 14  # words whose answers are cached, per question; more costs memory, fewer costs time
 _TIME = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 _LINKS = ("'s", "’s", "-")  # tokens between an eponym and its head noun
 _APART = "\x00"  # separates texts that are searched as one: no phrase contains it, and it is no blank

@@ -28,10 +28,13 @@ FEMALE, MALE, BOTH, UNKNOWN_GENDER, SURNAME = "F", "M", "B", "U", "S"
 # patients (initials as in the census; in 1 of 1,000 if every third name of the patient begins with the same letter).
 SIZES: Mapping[str, int] = {FEMALE: 512, MALE: 128, SURNAME: 1 << 17}
 _SHORTEST, _LONGEST = 5, 11  # letters of a composed name
+_LONGEST_NAME = 16  # letters of a real name; a test says that no list has a longer one
 
 _BLOCK = 1 << 10  # pairs of a beginning and an end that are looked through to find one of them
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
+Places: TypeAlias = npt.NDArray[np.int32]
+Letters: TypeAlias = npt.NDArray[np.bytes_]  # as bytes they take a tenth of what Python's strings take
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +44,11 @@ class NameLists:
     roles: Mapping[str, str]  # F and M; B both; U a first name of unknown gender; S a surname
     real: Mapping[tuple[str, str], tuple[str, ...]]
 
-    def indices(self, role: str, letter: str) -> Mapping[str, int]:
-        """Return {folded name: its index} of the real names of a role and initial that may be drawn."""
-        return _name_indices(role, letter)
+    def index(self, role: str, word: str) -> int | None:
+        """Return the index of a folded word among the real names of a role and its initial that may be drawn."""
+        order, folded = _sorted_names(role, word[0])
+        place = int(np.searchsorted(folded, word.encode("ascii", "replace"))) if len(word) <= _LONGEST_NAME else 0
+        return int(order[place]) if place < len(order) and folded[place] == word.encode() else None
 
     def drawable(self, role: str, letter: str) -> Sequence[str]:
         """Return all names of a role and initial that may be drawn: equally many for every initial."""
@@ -142,9 +147,12 @@ def _drawable(role: str, letter: str) -> _NamePool:
 
 
 @cache
-def _name_indices(role: str, letter: str) -> Mapping[str, int]:
-    """Return {folded name: its index} of the names of a role that begin with a letter, cached."""
-    return {fold(name): index for index, name in enumerate(names().real[role, letter][: SIZES[role]])}
+def _sorted_names(role: str, letter: str) -> tuple[Places, Letters]:
+    """Return the folded names of a role that begin with a letter, sorted, and the index of each; cached."""
+    pool = names().real.get((role, letter), ())[: SIZES[role]]
+    folded = np.array([name.lower() for name in pool], f"S{_LONGEST_NAME}")
+    order = np.argsort(folded, kind="stable")
+    return order.astype(np.int32), folded[order]
 
 
 @cache
@@ -154,24 +162,32 @@ def names() -> NameLists:
     first_names |= {name: BOTH if name in first_names else MALE for name in entries("names-first-male")}
     first_names |= {line[2:]: line[0] for line in entries("given-more")}
     frequent = dict.fromkeys([*entries("names-last"), *entries("surnames-more")], SURNAME)
-    real: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    seen: set[tuple[str, str]] = set()  # McCoy and Mccoy count as one name
-    gendered = {name: role for name, role in first_names.items() if role in (FEMALE, MALE)}
-    for name, role in [*gendered.items(), *dict.fromkeys([*frequent, *surnames()], SURNAME).items()]:
-        if name.isascii() and name.isalpha() and (role, name.lower()) not in seen:
-            seen.add((role, name.lower()))
-            real[role, name[0].lower()].append(name)
+    pools = {role: [name for name, other in first_names.items() if other == role] for role in (FEMALE, MALE)}
+    pools[SURNAME] = [*frequent, *surnames()]
+    real = {(role, letter): names for role, pool in pools.items() for letter, names in _by_initial(pool).items()}
     roles = _names_of_unknown_gender() | dict.fromkeys(map(fold, frequent), SURNAME)
     roles |= {fold(line[2:]): line[0] for line in entries("names-more") if line[0] in "FM"}
     roles |= {fold(name): role for name, role in first_names.items()}
-    return NameLists(roles, {key: tuple(pool) for key, pool in real.items()})
+    return NameLists(roles, real)
+
+
+def _by_initial(pool: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return plain names by their first letter, in order; McCoy and Mccoy count as one name, the first of them."""
+    plain = [name for name in pool if name.isascii() and name.isalpha()]
+    folded = "\n".join(plain).lower().split("\n") if plain else []
+    first = dict(zip(reversed(folded), reversed(plain), strict=True))
+    by_initial: defaultdict[str, list[str]] = defaultdict(list)
+    for word in dict.fromkeys(folded):
+        by_initial[word[0]].append(first[word])
+    return {letter: tuple(names) for letter, names in by_initial.items()}
 
 
 def _names_of_unknown_gender() -> dict[str, str]:
     """Return {folded word: role U} of words that some language pack has as a first name and none as a surname."""
-    known = [languages.pack(name).lexica for name in languages.pack_names()]
-    last = {word for lexica in known for word in lexica.get("last", {})}
-    first = {word for lexica in known for word in lexica.get("first", {})}
+    last, first = (
+        {word for name in languages.pack_names() for word in languages.words_of(name, lexicon)}
+        for lexicon in ("last", "first")
+    )
     return {fold(word): UNKNOWN_GENDER for word in sorted(first - last) if word.isalpha() and len(word) > 2}
 
 

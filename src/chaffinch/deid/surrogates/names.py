@@ -65,10 +65,10 @@ def name_word(word: str, source: SurrogateSource) -> str:
 
 def _draw_listed_name(folded: str, role: str, letter: str, source: SurrogateSource) -> str:
     """Draw a name of a role that begins with `letter`; listed names of one initial never get the same one."""
-    index, pool = names().indices(role, folded[0]).get(folded), names().drawable(role, letter)
 
     def draw(attempt: int) -> str:
         """Return the surrogate of this attempt: the pool's name at the permuted index."""
+        index, pool = names().index(role, folded), names().drawable(role, letter)
         parts = ("name", role, folded[0], str(attempt))
         return pool[source.permute_index(index, SIZES[role], *parts, text=folded)]
 

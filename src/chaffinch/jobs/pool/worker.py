@@ -9,7 +9,6 @@ what libraries print goes nowhere, since it could quote a note. It ends with its
 from __future__ import annotations
 
 import ctypes
-import gc
 import os
 import pickle
 import signal
@@ -20,6 +19,9 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from chaffinch.garbage import collect_rarely, keep_loaded
+from chaffinch.threads import limit_process
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -29,9 +31,6 @@ if TYPE_CHECKING:
 Payload: TypeAlias = tuple[bytes, bytes | None]  # the unit of an item, and what earlier releases say of its patient
 
 _PR_SET_DUMPABLE, _PR_SET_PDEATHSIG = 4, 1  # <linux/prctl.h>
-# New objects between two searches for cycles, as in the command: with Python's own 700, searches that find nothing take
-# a fifteenth of the CPU time of notes.
-_COLLECT_EVERY = 50_000
 _FAILED_START = 3  # the exit code of a worker that could not load its work, after it said why
 
 
@@ -114,6 +113,8 @@ def _prctl(option: int, value: int) -> None:
 def work_until_the_end(source: Connection, replies: int) -> None:
     """Process batches from the pipe `source`, write results to descriptor `replies`; exit the process at its end."""
     turn_off_core_dumps()
+    limit_process()
+    collect_rarely()
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
     with suppress(EOFError, BrokenPipeError):
@@ -129,12 +130,11 @@ def _serve(source: Connection, target: Connection) -> None:
     try:
         setup: Setup = pickle.loads(content)  # noqa: S301  (the pipe of the parent)
         process = setup.load()
-        gc.set_threshold(_COLLECT_EVERY)
-        gc.freeze()  # models and word lists stay to the end; no search goes through them
     except BaseException as error:
         known = str(error) if isinstance(error, ChaffinchError) else f"failed with {type(error).__name__}"
         target.send_bytes(pickle.dumps(known))
         os._exit(_FAILED_START)
+    keep_loaded()
     target.send_bytes(pickle.dumps(None))
     while True:
         try:

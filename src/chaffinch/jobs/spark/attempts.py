@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from chaffinch.deid.release.patient import Withheld
+from chaffinch.garbage import collect_rarely
 from chaffinch.jobs.pool.processes import Pool
 from chaffinch.jobs.pool.worker import Payload, turn_off_core_dumps
 from chaffinch.jobs.run import WorkItem
@@ -37,6 +38,7 @@ class NoteWork(Protocol):
 def map_notes(work: NoteWork, batches: Iterable[Sequence[Note]]) -> Iterator[Rows]:
     """Yield the rows of each batch; in later attempts of a task, a note that ends its process is withheld."""
     turn_off_core_dumps()
+    collect_rarely()
     if not count_failed_attempts():
         yield from map(work.load(), batches)
         return

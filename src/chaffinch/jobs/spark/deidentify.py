@@ -19,6 +19,7 @@ from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import Release, Released, Withheld
 from chaffinch.deid.release.two_passes import takes_two_passes
 from chaffinch.errors import ConfigError
+from chaffinch.garbage import collect_rarely
 from chaffinch.jobs.batching.batches import release_units
 from chaffinch.jobs.batching.large_patient import PatientWork
 from chaffinch.jobs.date_order import SAMPLE_CHARACTERS, SAMPLE_NOTES, settle_date_order
@@ -270,6 +271,7 @@ class CountPartition:
         import pyarrow as pa
 
         turn_off_core_dumps()
+        collect_rarely()
         for notes in batch_notes(batches):
             rows: list[dict[str, int]] = []
             for note in notes:

@@ -81,7 +81,7 @@ class Linear:
     def row(self, feature: int, number: int) -> Singles:
         """Return (W,) a weight row of a feature; its first row is number 0."""
         if isinstance(self.stored, SparseWeights):
-            return self.stored.row(feature, number)
+            return self.stored.table().row(feature, number)
         first = (int(self.vocabulary.rows[feature]) + number) * self.labels.states.W
         return self.stored.rows[first : first + self.labels.states.W]
 
@@ -93,8 +93,9 @@ class Linear:
         The rows of a loaded chain are numbered as they are first used, not as its vocabulary does.
         """
         if isinstance(self.stored, SparseWeights):
-            view = self.vocabulary.view(seen, columns, self.stored.place)
-            return view, self._add_bias(self.stored.weights, bias)
+            table = self.stored.table()
+            view = self.vocabulary.view(seen, columns, table.place)
+            return view, self._add_bias(table.weights, bias)
         return self.vocabulary.view(seen, columns), self._add_bias(self.stored, bias)
 
     def decode(self, seen: Observed, columns: Sequence[Column], bias: Mapping[str, float] | None = None) -> Places:
@@ -139,15 +140,16 @@ class Linear:
         """Return what `view` does, and the summed scores of its types; of words that were read before, kept sums."""
         stored, states = self.stored, self.labels.states
         if by_word and isinstance(stored, SparseWeights):
+            table = stored.table()
 
             def sum_types(types: NDArray[np.int64]) -> Singles:
                 """Return the summed scores of some types."""
-                return linear.sum_by_type(self.vocabulary.view_types(seen, types, stored.place), stored.weights, states)
+                return linear.sum_by_type(self.vocabulary.view_types(seen, types, table.place), table.weights, states)
 
             found = stored.words.look_up(seen, sum_types)
             if found is not None:
-                view = self.vocabulary.view_tokens(seen, found[1][seen.types], columns, stored.place)
-                return view, self._add_bias(stored.weights, bias), found[0]
+                view = self.vocabulary.view_tokens(seen, found[1][seen.types], columns, table.place)
+                return view, self._add_bias(table.weights, bias), found[0]
         view, weights = self.view(seen, columns, bias)
         return view, weights, linear.sum_by_type(view, weights, states)
 

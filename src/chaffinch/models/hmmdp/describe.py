@@ -97,7 +97,7 @@ class _Chain:
     def _symbols_of(self, state: int) -> tuple[Iterator[tuple[str, float]], Iterator[tuple[str, float]]]:
         """Return the words and the signatures of a state with their probabilities; symbol 0, any other, is left out."""
         model, symbols = self.model, self.model.symbols
-        tables = [_probabilities(table[:, state] / model.emissions.temper) for table in model.tables.emit]
+        tables = [_probabilities(table[:, state].astype(float) / model.emissions.temper) for table in model.tables.emit]
         words, signatures = tables[0], tables[min(SIGNATURE, len(tables) - 1)]
         if isinstance(model.emissions, BackOff):
             words, signatures = words * tables[-1][0], signatures * tables[-1][1]

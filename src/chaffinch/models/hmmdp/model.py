@@ -208,7 +208,10 @@ class Model:
         try:
             config = msgspec.convert(state.config, HMMDP)
             labels = Labels(state.strings["categories"], scheme_of(config), subs=tuple(arrays["subs"].tolist()))
-            emit = [arrays[f"tables.emit{kind}"].astype(float) for kind in range(_table_count(arrays))]
+            weights = state.child("latent").arrays  # empty without a discriminative stage
+            emit = [arrays[f"tables.emit{kind}"] for kind in range(_table_count(arrays))]
+            if not weights:  # else they are for portraits only, and stay as small as in the file
+                emit = [table.astype(float) for table in emit]
             start, trans, end = (arrays[f"tables.{name}"].astype(float) for name in ("start", "trans", "end"))
             tables = LogTables(start, trans, end, tuple(emit))
             sizes, Z = tuple(len(table) for table in emit), labels.states.K
@@ -217,7 +220,6 @@ class Model:
             if not fits or any(table.shape[1] != Z for table in emit):
                 raise ModelError("its tables do not fit its labels; copy the file again, or train the model again")
             emissions = emissions_for(config, sizes, arrays.get("types"))
-            weights = state.child("latent").arrays  # empty without a discriminative stage
             latent = Linear.of(labels, weights) if weights else None
             stops = arrays["stops"] if latent else no_stops()
             return cls(

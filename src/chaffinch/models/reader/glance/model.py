@@ -27,7 +27,7 @@ from chaffinch.models.reader.wordpieces import Ints, Vocabulary, split_words
 from chaffinch.text import Document
 
 KIND = "glance"
-REMEMBERED = 100_000  # words whose vectors are kept
+REMEMBERED = 1 << 15  # words whose vectors are kept
 TILE = 512  # tokens that are read together: more take more memory and leave the cache
 
 
