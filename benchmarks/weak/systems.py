@@ -33,7 +33,7 @@ from chaffinch.weak.aggregate import fit as fit_aggregator
 from chaffinch.weak.training.aggregator import FitVotes
 from chaffinch.weak.training.alternate import Alternated, Published, Recipe, Watch, alternate
 from chaffinch.weak.training.checkpoints import MODEL, Step
-from chaffinch.weak.training.students import LINEAR
+from chaffinch.weak.training.students import LINEAR, Student
 from chaffinch.weak.votes import collect_votes, sources_of, with_labels
 
 NEURAL = "pip install 'chaffinch[neural,minilm]'"
@@ -154,7 +154,7 @@ def loops(work: Work) -> Found:
     docs, steps = [bare(doc) for doc in work.texts.train], Path(tempfile.mkdtemp(dir=work.folder))
     chosen, watch = _joining(work.system), Watch(folder=steps)
     found = _labelled(
-        work.texts, lambda: alternate(docs, chosen, _student(work.system), how=how, dev=work.texts.stop, watch=watch)
+        work.texts, lambda: alternate(docs, chosen, _students(work.system), how=how, dev=work.texts.stop, watch=watch)
     )
     first = load(steps / (Step("student").file + MODEL))
     alone = list(first.annotate(_blind(work.texts.test), layer=FOUND))
@@ -277,6 +277,12 @@ def _student(system: System) -> Encoder | Cascade:
     if "encoder" in system.fields:
         return Encoder(seed=system.seed, **system.fields["encoder"])
     return _linear(system)
+
+
+def _students(system: System) -> Student:
+    """The student, and the linear one beside it if the fields tell so."""
+    first = _student(system)
+    return (first, _linear(system)) if system.fields.get("beside") == "linear" else first
 
 
 def _as_found(docs: Sequence[Document]) -> list[Document]:

@@ -382,8 +382,13 @@ def test_the_published_system_stands_beside_what_was_published(
     assert rows["phase I: its first student, text alone"]["published"] == 0.8287
     assert {bar["id"]: bar["floor"] for bar in result["bars"]} == {"published_ncbi": 0.81, "published_bc5cdr": 0.856}
     ran = [job.system for job in here if job.system.method == "loops"]
-    assert [system.fields["chmm"]["published"]["rate"] for system in ran] == [5e-4, 1e-3]  # each run once
-    assert all(one == {"epochs": published.MOST[0], "patience": 3} for one in linear)  # of few tokens
+    assert [(system.fields["chmm"]["published"]["rate"], system.fields.get("beside")) for system in ran] == [
+        (5e-4, None), (5e-4, "linear"), (1e-3, None), (1e-3, "linear")
+    ]  # fmt: skip
+    assert "encoder and linear student together, no loop" in rows
+    quick = published.multiplies_bfloat16()
+    student = {"epochs": published.MOST[0], "patience": 3, "frozen": published.FROZEN, "bfloat16": quick}
+    assert all(one == student for one in linear)  # of few tokens
     loops = [row for row in systems(result) if row["system"] == "CHMM-ALT, dev documents"]
     assert [row["loop"] for row in loops] == list(range(len(loops)))
 
@@ -392,23 +397,34 @@ def test_minutes_become_epochs_and_a_full_run_has_all(
     data: Path, here: list[Job], linear: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(published, "TOKEN", 10.0)
+    monkeypatch.setattr(published, "QUICK_TOKEN", 10.0)
     weak.run(Budget(data, "published", minutes=60.0))
-    brief = [job.system.fields for job in here if job.system.method == "loops"]
+    brief = [own for own in (job.system.fields for job in here) if "loops" in own and "beside" not in own]
     tokens = [sum(len(item(number)["data"]["text"]) for number in range(12, 24)) for _ in brief]
-    assert [(told["encoder"]["epochs"], told["loops"]) for told in brief] == [Schedule.of(n, 60) for n in tokens]
+    assert [(told["encoder"]["epochs"], told["loops"]) for told in brief] == [Schedule.of(n, 60, 10.0) for n in tokens]
     here.clear()
     weak.run(Budget(data, "published", full=True))
-    full = [job.system.fields for job in here if job.system.method == "loops"]
+    full = [own for own in (job.system.fields for job in here) if "loops" in own and "beside" not in own]
     assert [(told["encoder"]["epochs"], told["loops"]) for told in full] == [(100, 10)] * 2
 
 
+@pytest.mark.parametrize("token", [published.TOKEN, published.QUICK_TOKEN])
 @pytest.mark.parametrize(("tokens", "minutes"), [(128_280, 60), (128_280, 15), (107_480, 30), (500, 1), (10**7, 1)])
-def test_a_schedule_fits_its_minutes_if_one_epoch_of_each_does(tokens: int, minutes: float) -> None:
-    plan = Schedule.of(tokens, minutes)
+def test_a_schedule_fits_its_minutes_if_one_epoch_of_each_does(tokens: int, minutes: float, token: float) -> None:
+    plan = Schedule.of(tokens, minutes, token)
     epochs = plan.epochs + plan.loops * max(plan.epochs // 2, 1)
-    assert epochs * tokens * published.TOKEN <= 60 * minutes or epochs == 1
+    assert epochs * tokens * token <= 60 * minutes or epochs == 1
     assert 1 <= plan.epochs <= 100
     assert 0 <= plan.loops <= 10
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"), [("avx2 avx512_bf16 sse", True), ("avx2 avx512f", False), ("fp bf16", True)]
+)
+def test_a_processor_says_whether_it_multiplies_bfloat16(flags: str, expected: bool, tmp_path: Path) -> None:
+    (tmp_path / "cpuinfo").write_text(f"model name : any\nflags : {flags}\n", encoding="utf-8")
+    assert published.multiplies_bfloat16(tmp_path / "cpuinfo") is expected
+    assert not published.multiplies_bfloat16(tmp_path / "none")
 
 
 def test_one_factor_at_a_time_is_beside_the_published_system(
