@@ -28,6 +28,7 @@ FROZEN = 3  # lowest layers of the encoder that are not trained: an epoch takes 
 # and with bfloat16: 4.2 CPU minutes of NCBI-Disease's 128,280 tokens with all layers (part "encoder").
 TOKEN, QUICK_TOKEN = 0.0014, 0.0005
 MOST = 100, 10  # epochs of the first student, and loops after it, as published
+LEAST = 4  # epochs of the first student before a loop is worth its minutes
 
 
 class Schedule(NamedTuple):
@@ -38,15 +39,15 @@ class Schedule(NamedTuple):
 
     @classmethod
     def of(cls, tokens: int, minutes: float, token: float) -> Schedule:
-        """Half of what the minutes allow is for the first student, the rest for loops; of two epochs both are.
+        """Half of what the minutes allow is for the first student, the rest for loops; of four epochs all are.
 
         `token` is how many CPU seconds an epoch takes for a token.
 
         >>> Schedule.of(128_280, 30, TOKEN), Schedule.of(128_280, 10, TOKEN), Schedule.of(128_280, 10, QUICK_TOKEN)
-        (Schedule(epochs=5, loops=2), Schedule(epochs=2, loops=1), Schedule(epochs=5, loops=2))
+        (Schedule(epochs=5, loops=2), Schedule(epochs=3, loops=0), Schedule(epochs=5, loops=2))
         """
         all_epochs = max(int(60 * minutes / (token * max(tokens, 1))), 1)
-        epochs = min(max(math.ceil(all_epochs / 2), min(all_epochs, 2)), MOST[0])
+        epochs = min(max(math.ceil(all_epochs / 2), min(all_epochs, LEAST)), MOST[0])
         return cls(epochs, min((all_epochs - epochs) // max(epochs // 2, 1), MOST[1]))
 
 
