@@ -239,9 +239,10 @@ def test_fewer_bits_learn_the_same_up_to_rounding(tagger: Tagger, config: Encode
     short = replace(config, bfloat16=True)
     found = train(TRAIN, short)
     assert hit_rate(list(found.annotate(TEST)), "encoder") > 0.6
-    rounded = replace(tagger.model.net, config=short).scores(TEST)  # type: ignore[attr-defined,type-var]
-    exact = tagger.model.net.scores(TEST)  # type: ignore[attr-defined]
+    net = replace(tagger.model.net, config=short)  # type: ignore[attr-defined,type-var]
+    rounded, exact = net.scores(TEST), tagger.model.net.scores(TEST)  # type: ignore[attr-defined]
     assert 0 < np.abs(np.exp(rounded) - np.exp(exact)).max() < 0.2
+    np.testing.assert_array_equal(np.concatenate([net.scores([doc]) for doc in TEST]), rounded)
 
 
 @pytest.mark.parametrize(
