@@ -75,7 +75,8 @@ def test_segments_stay_as_the_first_stage_found_them() -> None:
 def test_the_published_lexicon_and_layers_are_seen_where_the_publication_sees_them() -> None:
     """The lexicon at the word itself, parts of speech from one word before to one after; words with their n-grams."""
     resources = Resources(lexicon=Lexicon.make({"drug": ["warfarin"]}))
-    docs = [doc.with_layer("pos", [Span(*doc.tokens[0].tolist(), "NN")]) for doc in TEST[:2]]
+    firsts = [doc.tokens[0].tolist() for doc in TEST[:2]]
+    docs = [doc.with_layer("pos", [Span(a, b, "NN")]) for doc, (a, b) in zip(TEST[:2], firsts, strict=True)]
     seen = window.observe(docs)
     ours = {column.kind for column in columns_of(seen, docs, no_stops(), ("pos",), resources)}
     theirs = {column.kind for column in published_columns(seen, docs, ("pos",), resources)}

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from chaffinch.errors import ConfigError, DataError, MissingExtraError, ModelError
+from chaffinch.features import embed
 from chaffinch.models import registry as methods
 from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.labels import Labels
@@ -224,7 +225,7 @@ def test_shape_bits_reach_the_tags(config: Encoder) -> None:
 
 
 def test_frozen_layers_stay_as_they_were(config: Encoder, folder: Path) -> None:
-    before = encoder.embed.load_encoder(str(folder)).network.state_dict()
+    before = embed.load_encoder(str(folder)).network.state_dict()
     found = encoder.fit(TrainingSet(TRAIN[:6]), replace(config, epochs=1, frozen=1, words=False)).net.state().arrays
     changed = {
         name: not np.array_equal(found[f"encoder.{name}"], tensor.half().numpy())
@@ -239,7 +240,7 @@ def test_fewer_bits_learn_the_same_up_to_rounding(tagger: Tagger, config: Encode
     short = replace(config, bfloat16=True)
     found = train(TRAIN, short)
     assert hit_rate(list(found.annotate(TEST)), "encoder") > 0.6
-    net = replace(tagger.model.net, config=short)  # type: ignore[attr-defined,type-var]
+    net = replace(tagger.model.net, config=short)  # type: ignore[attr-defined]
     rounded, exact = net.scores(TEST), tagger.model.net.scores(TEST)  # type: ignore[attr-defined]
     assert 0 < np.abs(np.exp(rounded) - np.exp(exact)).max() < 0.2
     np.testing.assert_array_equal(np.concatenate([net.scores([doc]) for doc in TEST]), rounded)
