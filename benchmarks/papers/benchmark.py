@@ -52,7 +52,11 @@ class Paper:
 PAPERS = {
     "P0": Paper("HMM-DP", "hmmdp.md", "hmmdp", ("tables", "published", "align"), ("tables",)),
     "P1": Paper(
-        "CHMM-ALT", "chmm.md", "weak", ("published", "gap", "sources", "alternate"), ("published", "gap", "sources")
+        "CHMM-ALT",
+        "chmm.md",
+        "weak",
+        ("published", "ideas", "gap", "sources", "alternate"),
+        ("published", "gap", "sources"),
     ),
     "P2": Paper("phrase HMM", "phrasehmm.md", "relations", ("published", "rates", "distant", "roles", "candidates")),
     "P3": Paper("class HMM", "classhmm.md", "classhmm", ("published", "ideas", "ieer", "kappa", "semi")),

@@ -383,9 +383,7 @@ def test_the_published_system_stands_beside_what_was_published(
     assert {bar["id"]: bar["floor"] for bar in result["bars"]} == {"published_ncbi": 0.81, "published_bc5cdr": 0.856}
     ran = [job.system for job in here if job.system.method == "loops"]
     assert [system.fields["chmm"]["published"]["rate"] for system in ran] == [5e-4, 1e-3]  # each run once
-    assert rows["the votes joined with the first student and a linear one"]["F1"] > 0
-    quick = published.multiplies_bfloat16()
-    student = {"epochs": published.MOST[0], "patience": 3, "frozen": published.FROZEN, "bfloat16": quick}
+    student = {"epochs": published.MOST[0], "patience": 3, "bfloat16": published.multiplies_bfloat16()}
     assert all(one == student for one in linear)  # of few tokens
     loops = [row for row in systems(result) if row["system"] == "CHMM-ALT, dev documents"]
     assert [row["loop"] for row in loops] == list(range(len(loops)))
@@ -423,6 +421,18 @@ def test_a_processor_says_whether_it_multiplies_bfloat16(flags: str, expected: b
     (tmp_path / "cpuinfo").write_text(f"model name : any\nflags : {flags}\n", encoding="utf-8")
     assert published.multiplies_bfloat16(tmp_path / "cpuinfo") is expected
     assert not published.multiplies_bfloat16(tmp_path / "none")
+
+
+def test_ideas_have_rows_for_the_encoder_and_for_a_linear_student_beside_it(
+    data: Path, here: list[Job], linear: list[dict[str, Any]]
+) -> None:
+    _, *found = systems(weak.run(Options(data, "ideas")))
+    name = "three layers frozen"
+    wanted = ["", ", its first student, text alone", ", a linear student beside it", ", dev documents"]
+    assert list(dict.fromkeys(row["system"] for row in found)) == [f"{name}{what}" for what in wanted]
+    assert found[2]["F1"] > 0
+    assert [job.system.fields["loops"] for job in here if job.system.method == "loops"] == [0, 0]
+    assert {one["frozen"] for one in linear} == {3}
 
 
 def test_one_factor_at_a_time_is_beside_the_published_system(
