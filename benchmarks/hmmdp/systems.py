@@ -45,6 +45,7 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "random initialisation": ({"start": "random"}, {}),
     "weights W2": ({"sticks": "W2"}, {}),
     "weights W3": ({"sticks": "W3"}, {}),
+    "concentrations learnt": ({"learn_priors": True}, {}),
 }
 KNOWN: tuple[dict[str, Any], ...] = (
     {"system": "submitted, as published, i2b2 2014", "label": "all categories", "F1": 0.910},

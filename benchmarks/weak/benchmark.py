@@ -266,8 +266,8 @@ class Bench(Publication):
 
 
 PARTS = (
-    "published", "gap", "sources", "aggregators", "own", "students", "stopped", "alternate", "chmm", "links", "encoder",
-    "gold20", "speed",
+    "published", "ideas", "gap", "sources", "aggregators", "own", "students", "stopped", "alternate", "chmm", "links",
+    "encoder", "gold20", "speed",
 )  # fmt: skip
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.weak import rows
 from benchmarks.weak.bench import SHORT, Base, Measured
 from benchmarks.weak.data import ABSTRACTS, Sample
-from benchmarks.weak.systems import FIRST, TEXT, System
+from benchmarks.weak.systems import FIRST, PAIR, TEXT, System
 from chaffinch.weak.analysis import analyse
 from chaffinch.weak.analysis.results import SourceFacts
 from chaffinch.weak.votes import sources_of
@@ -22,10 +23,12 @@ RATES = {"NCBI-Disease": 5e-4, "BC5CDR": 1e-3, "CoNLL": 1e-5}  # of the publishe
 BATCHES = {"NCBI-Disease": 64, "BC5CDR": 64, "CoNLL": 32}
 FLOORS = {"NCBI-Disease": (0.81, 0.83), "BC5CDR": (0.856, 0.865)}
 PATIENCE = 3  # epochs without a better F1 on dev documents
-# CPU seconds that an epoch of the encoder takes for a token of text, its reading of the dev documents included:
-# 12.6 CPU minutes for three epochs on the 128,280 tokens of NCBI-Disease (part "encoder").
-TOKEN = 0.002
+# CPU seconds that an epoch of the encoder takes for a token of text, its reading of the dev documents included: without
+# bfloat16 12.6 CPU minutes for three epochs on the 128,280 tokens of NCBI-Disease (part "encoder").
+TOKEN, QUICK_TOKEN = 0.002, 0.0007
 MOST = 100, 10  # epochs of the first student, and loops after it, as published
+LEAST = 4  # epochs of the first student before a loop is worth its minutes
+FROZEN = {"epochs": LEAST, "patience": PATIENCE, "frozen": 3}  # of the encoder in part "ideas"
 
 
 class Schedule(NamedTuple):
@@ -35,14 +38,16 @@ class Schedule(NamedTuple):
     loops: int
 
     @classmethod
-    def of(cls, tokens: int, minutes: float) -> Schedule:
-        """Half of what the minutes allow is for the first student, the rest for loops; of two epochs both are.
+    def of(cls, tokens: int, minutes: float, token: float) -> Schedule:
+        """Half of what the minutes allow is for the first student, the rest for loops; of four epochs all are.
 
-        >>> Schedule.of(128_280, 60), Schedule.of(128_280, 15), Schedule.of(128_280, 10)
-        (Schedule(epochs=7, loops=2), Schedule(epochs=2, loops=1), Schedule(epochs=2, loops=0))
+        `token` is how many CPU seconds an epoch takes for a token.
+
+        >>> Schedule.of(128_280, 30, TOKEN), Schedule.of(128_280, 10, TOKEN), Schedule.of(128_280, 10, QUICK_TOKEN)
+        (Schedule(epochs=4, loops=1), Schedule(epochs=2, loops=0), Schedule(epochs=4, loops=1))
         """
-        all_epochs = max(int(60 * minutes / (TOKEN * max(tokens, 1))), 1)
-        epochs = min(max(math.ceil(all_epochs / 2), min(all_epochs, 2)), MOST[0])
+        all_epochs = max(int(60 * minutes / (token * max(tokens, 1))), 1)
+        epochs = min(max(math.ceil(all_epochs / 2), min(all_epochs, LEAST)), MOST[0])
         return cls(epochs, min((all_epochs - epochs) // max(epochs // 2, 1), MOST[1]))
 
 
@@ -79,10 +84,25 @@ class Publication(Base):
     def alternating(self, sample: Sample) -> System:
         """Alternate training with an encoder as student, as long as the CPU minutes of a run allow."""
         tokens = sum(len(doc.tokens) for doc in self.runner.documents(sample).train)
-        plan = Schedule(*MOST) if self.full else Schedule.of(tokens, self.minutes)
-        student = {"epochs": plan.epochs, "patience": PATIENCE}
+        quick = multiplies_bfloat16()
+        plan = Schedule(*MOST) if self.full else Schedule.of(tokens, self.minutes, QUICK_TOKEN if quick else TOKEN)
+        student = {"epochs": plan.epochs, "patience": PATIENCE, "bfloat16": quick}
         chmm = conditional(sample)
         return System("loops", {"aggregator": "CHMM", "chmm": chmm, "encoder": student, "loops": plan.loops})
+
+    def ideas(self) -> None:
+        """What might make more of few CPU minutes: the lowest layers frozen; a linear student beside the encoder."""
+        for sample in self.chosen():
+            if not self.have(sample) or not self.embedded(sample):
+                continue
+            student = {**FROZEN, "bfloat16": multiplies_bfloat16()}
+            fields = {"aggregator": "CHMM", "chmm": conditional(sample), "encoder": student, "beside": "linear"}
+            system, name = System("loops", {**fields, "loops": 0}), "three layers frozen"
+            found = self.measure(name, system, sample)
+            self.measure(f"{name}, its first student, text alone", system, sample, way=FIRST)
+            self.measure(f"{name}, a linear student beside it", system, sample, way=PAIR)
+            if found is not None:
+                self.loops_of(name, found, sample)
 
     def loops_of(self, name: str, found: Measured, sample: Sample) -> None:
         """F1 on dev documents by loop, as rows, of the seed in the middle."""
@@ -124,6 +144,15 @@ class Publication(Base):
             for source in analyse(self.runner.documents(every).test, most=0).sources:
                 used = {"recommended": "yes" if source.name in recommended else "no"}
                 self.add({"system": source.name, **used, **facts_of(source)}, every)
+
+
+def multiplies_bfloat16(facts: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether the processor multiplies bfloat16 numbers, as its flags say; False where nothing says it."""
+    try:
+        words = set(facts.read_text(encoding="utf-8", errors="replace").split())
+    except OSError:
+        return False
+    return bool(words & {"avx512_bf16", "amx_bf16", "bf16"})
 
 
 def conditional(sample: Sample) -> dict[str, Any]:

@@ -18,8 +18,8 @@ Row: TypeAlias = dict[str, Any]
 
 COLUMNS = (
     "part", "corpus", "sources", "system", "recommended", "spans", "coverage", "estimated P", "P", "R", "F1",
-    "interval", "spread", "seeds", "published", "Brier", "fit CPU s", "apply CPU s", "text alone CPU s", "threshold",
-    "best loop", "loop", "aggregator F1", "student F1", "tokens per CPU s", "RSS MB", "absent",
+    "interval", "spread", "seeds", "published", "Brier", "fit CPU s", "apply CPU s", "text alone CPU s", "beside CPU s",
+    "threshold", "best loop", "loop", "aggregator F1", "student F1", "tokens per CPU s", "RSS MB", "absent",
 )  # fmt: skip
 DIGITS = {"fit CPU s": 2, "apply CPU s": 2, "text alone CPU s": 2, "RSS MB": None, "best loop": None}
 

@@ -21,7 +21,7 @@ from benchmarks.hmmdp.worker import FOUND, ROUNDS, spent
 from benchmarks.weak import peers
 from benchmarks.weak.data import GOLD, Texts, bare, consensus, with_gold_source
 from chaffinch import CHMM, Cascade, Document, Encoder
-from chaffinch.models.tagger import load
+from chaffinch.models.tagger import Tagger, load
 from chaffinch.models.votes.chmm import fit as chmm
 from chaffinch.models.votes.chmm.layer import Rows
 from chaffinch.models.votes.multihmm import fit as multihmm
@@ -30,15 +30,18 @@ from chaffinch.weak import propagate as text_sources
 from chaffinch.weak import vote_rules
 from chaffinch.weak.aggregate import FittedMultiHMM, LabelVotes, aggregate
 from chaffinch.weak.aggregate import fit as fit_aggregator
-from chaffinch.weak.training.aggregator import FitVotes
+from chaffinch.weak.tagger import WeakTagger
+from chaffinch.weak.training.aggregator import FitVotes, fit_votes
 from chaffinch.weak.training.alternate import Alternated, Published, Recipe, Watch, alternate
 from chaffinch.weak.training.checkpoints import MODEL, Step
-from chaffinch.weak.training.students import LINEAR
+from chaffinch.weak.training.published import add_student_votes
+from chaffinch.weak.training.students import LINEAR, Students
 from chaffinch.weak.votes import collect_votes, sources_of, with_labels
 
 NEURAL = "pip install 'chaffinch[neural,minilm]'"
 SOURCES, TEXT = "sources", "text alone"  # ways in which a student labels
 FIRST = "phase I"  # the first student on the text alone
+PAIR = "pair"  # the votes joined with the first student and a linear one, the mean of both
 LAYER = "joined"
 
 
@@ -157,8 +160,22 @@ def loops(work: Work) -> Found:
         work.texts, lambda: alternate(docs, chosen, _student(work.system), how=how, dev=work.texts.stop, watch=watch)
     )
     first = load(steps / (Step("student").file + MODEL))
-    alone = list(first.annotate(_blind(work.texts.test), layer=FOUND))
-    return found._replace(ways={**found.ways, FIRST: alone})
+    ways = {FIRST: list(first.annotate(_blind(work.texts.test), layer=FOUND))}
+    if told.get("beside") == "linear":
+        ways[PAIR], found.costs["beside CPU s"] = spent(lambda: _paired(work, how, first))
+    return found._replace(ways={**found.ways, **ways})
+
+
+def _paired(work: Work, how: Published, first: Tagger) -> list[Document]:
+    """The votes joined once with two students of the same labels as one source: the first one and a linear one."""
+    texts, chosen = work.texts, _joining(work.system)
+    docs, stop = [bare(doc) for doc in texts.train], texts.stop
+    labelled = fit_votes(docs, chosen, embedder=how.embedder, dev=stop)(docs, LAYER)
+    students = Students(first.labels, first, cf.train(labelled, _linear(work.system), soft=LAYER, layer=GOLD, dev=stop))
+    voted, judges = (add_student_votes(some, students) for some in (docs, stop))
+    joined = fit_votes(voted, chosen, embedder=how.embedder, dev=judges)
+    tagger = WeakTagger(joined, students, how="votes", names=sources_of(docs))
+    return list(tagger.annotate(_blind(texts.test), layer=FOUND))
 
 
 def consensual(work: Work) -> Found:

@@ -63,7 +63,7 @@ def test_rows_of_other_benchmarks_come_in_common_columns(monkeypatch: pytest.Mon
     def run(options: papers.Part) -> dict[str, Any]:
         asked.append((options.only, options.split))
         row = {"system": "cascade, online", "score": 72.5, "published": 72.16, "RSS MB": 400, "train CPU s": 41.0}
-        return {"bars": [{"id": "one"}], "rows": [{**row, "interval": "-", "MB": 3}]}
+        return {"bars": [{"id": "one"}], "rows": [{**row, "interval": "-", "MB": 3, "leaked": 7, "new": 1}]}
 
     monkeypatch.setattr(importlib, "import_module", lambda _: SimpleNamespace(run=run))
     result = papers.run(Options(tmp_path, "P4"))
@@ -73,6 +73,7 @@ def test_rows_of_other_benchmarks_come_in_common_columns(monkeypatch: pytest.Mon
     assert first["paper"] == "P4"
     assert (first["F1"], first["published"], first["CPU s"], first["peak MB"]) == (72.5, 72.16, 41.0, 400)
     assert "MB" not in first
+    assert (first["leaked"], list(first)[-1], first["new"]) == (7, "new", 1)  # no column is lost but those left out
     assert [row["system"] for row in others] == [point.what for point in pages.differences("cascade.md")]
     assert {row["table"] for row in others} == {"differences"}
 

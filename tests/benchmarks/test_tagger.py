@@ -55,6 +55,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         job = msgspec.json.decode(command[-1])
         jobs.append(job)
         if job["job"] != "ours":
+            (Path(job["folder"]) / "test.jsonl").touch()
             return SimpleNamespace(stdout=b"{}", returncode=0)
         f1 = 70.0 + job["config"]["stages"] + (job["config"]["violator"] == "cost")
         found = {"F1": f1, "P": 69.0, "R": 75.0, "low": 70.0, "high": 74.0, "RSS MB": 640, "train CPU s": 9.0}
@@ -105,6 +106,14 @@ def test_a_factor_is_one_change_and_its_row_a_difference(asked: list[dict[str, A
     configs = [job["config"] for job in asked if job["job"] == "ours"]
     changed = [{key for key in one if one[key] != configs[0][key]} for one in configs[1:]]
     assert changed == [set(fields) for fields, _ in tagger.FACTORS.values()]
+
+
+def test_the_abstracts_are_parsed_once_for_several_parts(asked: list[dict[str, Any]], tmp_path: Path) -> None:
+    for part in ("published", "factors", "unstated"):
+        tagger.run(Options(tmp_path, part, "test", 1))
+    assert [job["job"] for job in asked].count("chunks") == 1
+    tagger.run(Options(tmp_path, "unstated", "dev", 1))
+    assert [job["job"] for job in asked].count("chunks") == 2
 
 
 def test_what_is_not_stated_is_changed_one_value_at_a_time(asked: list[dict[str, Any]], tmp_path: Path) -> None:

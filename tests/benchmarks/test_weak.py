@@ -383,7 +383,8 @@ def test_the_published_system_stands_beside_what_was_published(
     assert {bar["id"]: bar["floor"] for bar in result["bars"]} == {"published_ncbi": 0.81, "published_bc5cdr": 0.856}
     ran = [job.system for job in here if job.system.method == "loops"]
     assert [system.fields["chmm"]["published"]["rate"] for system in ran] == [5e-4, 1e-3]  # each run once
-    assert all(one == {"epochs": published.MOST[0], "patience": 3} for one in linear)  # of few tokens
+    student = {"epochs": published.MOST[0], "patience": 3, "bfloat16": published.multiplies_bfloat16()}
+    assert all(one == student for one in linear)  # of few tokens
     loops = [row for row in systems(result) if row["system"] == "CHMM-ALT, dev documents"]
     assert [row["loop"] for row in loops] == list(range(len(loops)))
 
@@ -392,23 +393,46 @@ def test_minutes_become_epochs_and_a_full_run_has_all(
     data: Path, here: list[Job], linear: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(published, "TOKEN", 10.0)
+    monkeypatch.setattr(published, "QUICK_TOKEN", 10.0)
     weak.run(Budget(data, "published", minutes=60.0))
     brief = [job.system.fields for job in here if job.system.method == "loops"]
     tokens = [sum(len(item(number)["data"]["text"]) for number in range(12, 24)) for _ in brief]
-    assert [(told["encoder"]["epochs"], told["loops"]) for told in brief] == [Schedule.of(n, 60) for n in tokens]
+    assert [(told["encoder"]["epochs"], told["loops"]) for told in brief] == [Schedule.of(n, 60, 10.0) for n in tokens]
     here.clear()
     weak.run(Budget(data, "published", full=True))
     full = [job.system.fields for job in here if job.system.method == "loops"]
     assert [(told["encoder"]["epochs"], told["loops"]) for told in full] == [(100, 10)] * 2
 
 
+@pytest.mark.parametrize("token", [published.TOKEN, published.QUICK_TOKEN])
 @pytest.mark.parametrize(("tokens", "minutes"), [(128_280, 60), (128_280, 15), (107_480, 30), (500, 1), (10**7, 1)])
-def test_a_schedule_fits_its_minutes_if_one_epoch_of_each_does(tokens: int, minutes: float) -> None:
-    plan = Schedule.of(tokens, minutes)
+def test_a_schedule_fits_its_minutes_if_one_epoch_of_each_does(tokens: int, minutes: float, token: float) -> None:
+    plan = Schedule.of(tokens, minutes, token)
     epochs = plan.epochs + plan.loops * max(plan.epochs // 2, 1)
-    assert epochs * tokens * published.TOKEN <= 60 * minutes or epochs == 1
+    assert epochs * tokens * token <= 60 * minutes or epochs == 1
     assert 1 <= plan.epochs <= 100
     assert 0 <= plan.loops <= 10
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"), [("avx2 avx512_bf16 sse", True), ("avx2 avx512f", False), ("fp bf16", True)]
+)
+def test_a_processor_says_whether_it_multiplies_bfloat16(flags: str, expected: bool, tmp_path: Path) -> None:
+    (tmp_path / "cpuinfo").write_text(f"model name : any\nflags : {flags}\n", encoding="utf-8")
+    assert published.multiplies_bfloat16(tmp_path / "cpuinfo") is expected
+    assert not published.multiplies_bfloat16(tmp_path / "none")
+
+
+def test_ideas_have_rows_for_the_encoder_and_for_a_linear_student_beside_it(
+    data: Path, here: list[Job], linear: list[dict[str, Any]]
+) -> None:
+    _, *found = systems(weak.run(Options(data, "ideas")))
+    name = "three layers frozen"
+    wanted = ["", ", its first student, text alone", ", a linear student beside it", ", dev documents"]
+    assert list(dict.fromkeys(row["system"] for row in found)) == [f"{name}{what}" for what in wanted]
+    assert found[2]["F1"] > 0
+    assert [job.system.fields["loops"] for job in here if job.system.method == "loops"] == [0, 0]
+    assert {one["frozen"] for one in linear} == {3}
 
 
 def test_one_factor_at_a_time_is_beside_the_published_system(

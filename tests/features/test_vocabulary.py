@@ -170,7 +170,7 @@ def test_the_windows_are_those_published() -> None:
     assert window_of[window.BIGRAM] == (-2, 1)
     assert window_of[window.TRIGRAM] == (-2, 0)
     assert all(window_of[kind] == (-1, 1) for kind in (2, 3, 4, 5, 6, *range(window.MARKS, 128)))
-    assert all(window_of[kind] == (0, 0) for kind in (7, 8, 9, window.HEAD, window.HEADER))
+    assert all(window_of[kind] == (0, 0) for kind in (7, 8, 9, window.HEAD, window.HEADER, window.LEXICON_HERE))
 
 
 def scores(docs: list[Document], known: Vocabulary, weights: Weights, states: States, owner: int) -> list[list[float]]:

@@ -12,10 +12,14 @@ import numpy as np
 import pytest
 
 from chaffinch.errors import ConfigError
+from chaffinch.features import observe as window
+from chaffinch.features.lexicon import Lexicon
 from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.cascade.token_stage import FIRST, INNER, TokenClasses
 from chaffinch.models.core.linear import Linear
+from chaffinch.models.core.resources import Resources, columns_of, no_stops, published_columns
 from chaffinch.models.tagger import train
+from chaffinch.text import Span
 from tests.models import contract
 from tests.models.cascade.test_cascade import CONFIGS, TEST, TRAIN, tagger
 from tests.models.notes import cascade_model, hit_rate
@@ -66,6 +70,21 @@ def test_segments_stay_as_the_first_stage_found_them() -> None:
     assert sum(len(runs) for runs in model.read(TEST)) == len(segments) > 20
     sizes = [end - first for runs in model.read(TEST) for first, end, _ in runs]
     assert sizes == [end - first for first, end, _ in segments]
+
+
+def test_the_published_lexicon_and_layers_are_seen_where_the_publication_sees_them() -> None:
+    """The lexicon at the word itself, parts of speech from one word before to one after; words with their n-grams."""
+    resources = Resources(lexicon=Lexicon.make({"drug": ["warfarin"]}))
+    firsts = [doc.tokens[0].tolist() for doc in TEST[:2]]
+    docs = [doc.with_layer("pos", [Span(a, b, "NN")]) for doc, (a, b) in zip(TEST[:2], firsts, strict=True)]
+    seen = window.observe(docs)
+    ours = {column.kind for column in columns_of(seen, docs, no_stops(), ("pos",), resources)}
+    theirs = {column.kind for column in published_columns(seen, docs, ("pos",), resources)}
+    assert window.LEXICON_HERE in theirs - ours
+    assert len({kind for kind in theirs if kind >= window.MARKS}) == 1  # the layer
+    assert len({kind for kind in ours if kind >= window.MARKS}) == 2
+    assert {window.BIGRAM, window.TRIGRAM} <= theirs
+    assert not {window.HEAD, window.HEADER} & theirs
 
 
 def test_no_weight_is_learnt_for_moves_from_pair_to_pair() -> None:

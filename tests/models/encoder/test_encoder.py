@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from chaffinch.errors import ConfigError, DataError, MissingExtraError, ModelError
+from chaffinch.features import embed
 from chaffinch.models import registry as methods
 from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.labels import Labels
@@ -223,8 +224,32 @@ def test_shape_bits_reach_the_tags(config: Encoder) -> None:
         assert sum(spans) == expected if expected else len(set(spans)) == 1
 
 
+def test_frozen_layers_stay_as_they_were(config: Encoder, folder: Path) -> None:
+    before = embed.load_encoder(str(folder)).network.state_dict()
+    found = encoder.fit(TrainingSet(TRAIN[:6]), replace(config, epochs=1, frozen=1, words=False)).net.state().arrays
+    changed = {
+        name: not np.array_equal(found[f"encoder.{name}"], tensor.half().numpy())
+        for name, tensor in before.items()
+        if name.endswith("dense.weight")
+    }
+    assert {changed[name] for name in changed if ".layer.0." in name} == {False}
+    assert {changed[name] for name in changed if ".layer.1." in name} == {True}
+
+
+def test_fewer_bits_learn_the_same_up_to_rounding(tagger: Tagger, config: Encoder) -> None:
+    short = replace(config, bfloat16=True)
+    found = train(TRAIN, short)
+    assert hit_rate(list(found.annotate(TEST)), "encoder") > 0.6
+    net = replace(tagger.model.net, config=short)  # type: ignore[attr-defined]
+    rounded, exact = net.scores(TEST), tagger.model.net.scores(TEST)  # type: ignore[attr-defined]
+    assert 0 < np.abs(np.exp(rounded) - np.exp(exact)).max() < 0.2
+    np.testing.assert_array_equal(np.concatenate([net.scores([doc]) for doc in TEST]), rounded)
+
+
 @pytest.mark.parametrize(
-    "wrong", [{"epochs": 0}, {"rate": 0.0}, {"length": 8}, {"warmup": 2.0}, {"threads": 0}], ids=str
+    "wrong",
+    [{"epochs": 0}, {"rate": 0.0}, {"length": 8}, {"warmup": 2.0}, {"threads": 0}, {"frozen": -1}, {"bfloat16": 1}],
+    ids=str,
 )
 def test_settings_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):

@@ -8,6 +8,7 @@ N tokens of all documents, L tags, H numbers that the encoder gives a piece.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -35,6 +36,7 @@ from chaffinch.text import Document
 
 SURE_OUTSIDE = -30.0  # the log-probability of tags other than O for tokens in no window
 POOL = 32  # batches whose windows are sorted by length together: more saves padding, less is closer to random order
+LAYER = re.compile(r"\blayers?\.(\d+)\.")  # a parameter's layer in its name, in all encoders of transformers
 CLIP = 1.0  # gradients are scaled down to this norm; lower is more stable and slower
 
 
@@ -61,7 +63,8 @@ class Net:
         import torch
 
         ids, mask = self.encoder.rows([job.pieces for job in jobs])
-        states = self.encoder.network(ids, attention_mask=mask).last_hidden_state
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.config.bfloat16):
+            states = self.encoder.network(ids, attention_mask=mask).last_hidden_state.float()
         rows = np.repeat(np.arange(len(jobs)), [len(job.firsts) for job in jobs])
         firsts = states[torch.from_numpy(rows), torch.from_numpy(np.concatenate([job.firsts for job in jobs]))]
         beside = bits[np.concatenate([job.tokens for job in jobs])] * self.config.shape
@@ -190,12 +193,12 @@ def _learn(model: Model, net: Net, task: Task, judge: Judge | None, watcher: Wat
 
 
 def _optimiser(net: Net, rate: float, steps: int) -> tuple[Any, Any]:
-    """Return AdamW and its schedule, a linear rise and fall; freezes the pooler, and embeddings unless `words`."""
+    """Return AdamW and its schedule, a linear rise and fall; freezes what is not trained."""
     import torch
 
     config, inner = net.config, list(net.encoder.network.named_parameters())
     for name, parameter in inner:
-        parameter.requires_grad_("pooler" not in name and (config.words or "embeddings" not in name))
+        parameter.requires_grad_(_is_trained(name, config))
     free = [parameter for _, parameter in inner if parameter.requires_grad]
     groups = [
         {"params": [parameter for parameter in free if parameter.ndim > 1], "lr": rate, "weight_decay": config.decay},
@@ -210,6 +213,18 @@ def _optimiser(net: Net, rate: float, steps: int) -> tuple[Any, Any]:
         return min((step + 1) / rise, max(steps - step, 0) / max(steps - rise, 1), 1.0)
 
     return optimiser, torch.optim.lr_scheduler.LambdaLR(optimiser, share)
+
+
+def _is_trained(name: str, config: Encoder) -> bool:
+    """Tell whether a parameter is trained: not the pooler, embeddings unless `words`, nor the lowest `frozen` layers.
+
+    >>> [_is_trained(name, Encoder(frozen=2)) for name in ("encoder.layer.1.output.dense.bias", "encoder.layer.2.a.b")]
+    [False, True]
+    """
+    if "pooler" in name or ("embeddings" in name and not config.words):
+        return False
+    layer = LAYER.search(name)
+    return layer is None or int(layer[1]) >= config.frozen
 
 
 def _clip(net: Net) -> None:
