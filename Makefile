@@ -30,8 +30,9 @@ demo: $(VENV)/ready ## de-identify invented notes, tag and score the example not
 quick: lint ## lint, types, import contract and the fast tests, in two minutes
 	CHAFFINCH_QUICK=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"
 
+# Three processes on two cores: a quarter of the time, tests wait for browsers, databases and killed processes.
 test: lint system ## all checks: lint, types, import contract, tests, examples of the documentation
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 drill: $(VENV)/ready system ## attacks on releases at full size; about half an hour
 	CHAFFINCH_DRILL=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m drill
