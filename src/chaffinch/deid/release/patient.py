@@ -2,9 +2,9 @@
 
     unit  →  document  →  detect  →  act  →  Released | Withheld
 
-Nothing here depends on documents of other patients. All documents of a patient decide which dates reveal an age that
-the policy hides, and a detector may read them together, so they must come together. Whatever goes wrong with a
-document, its text is in no message: our errors contain none, and of all others only the type is shown.
+Nothing here depends on other patients. All documents of a patient decide which dates reveal an age that the policy hides,
+and a detector may read them together, so they must come together. Whatever goes wrong with a document, its text is in no
+message: our errors contain none, and of all others only the type is shown.
 """
 
 from __future__ import annotations
@@ -284,9 +284,8 @@ def reason(error: BaseException) -> str:
 def detect_each(docs: Sequence[Document], detector: Detector) -> list[Document | Exception]:
     """Return each document with its layer of identifiers, or the exception that detecting it raises.
 
-    Where the detector fails on several documents, it is called again patient by patient, then one by one. One that
-    reads patients together then gets all documents of a patient but those that fail alone: a name in one of them still
-    tells of the others. If that fails, too, all of them do.
+    Where the detector fails on several, it is called again by patient, then one by one. One that reads patients together
+    then gets all of a patient but those that fail alone, for names that they share; if that fails, all of them do.
     """
     return [one if isinstance(one, Exception) else one[0] for one in read_each(docs, detector, None)]
 
