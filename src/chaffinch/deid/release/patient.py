@@ -2,8 +2,8 @@
 
     unit  →  document  →  detect  →  act  →  Released | Withheld
 
-Nothing here depends on other patients. All documents of a patient decide which dates reveal an age that the policy hides,
-and a detector may read them together, so they must come together. Whatever goes wrong with a document, its text is in no
+Nothing depends on other patients. All documents of a patient decide which dates reveal an age that the policy hides,
+and a detector may read them together, so they must come together. Whatever goes wrong, a document's text is in no
 message: our errors contain none, and of all others only the type is shown.
 """
 
@@ -284,8 +284,8 @@ def reason(error: BaseException) -> str:
 def detect_each(docs: Sequence[Document], detector: Detector) -> list[Document | Exception]:
     """Return each document with its layer of identifiers, or the exception that detecting it raises.
 
-    Where the detector fails on several, it is called again by patient, then one by one. One that reads patients together
-    then gets all of a patient but those that fail alone, for names that they share; if that fails, all of them do.
+    Where it fails on several, it is called again by patient, then one by one. One that reads patients together then
+    gets all of a patient but those that fail alone; if that fails, all of them do.
     """
     return [one if isinstance(one, Exception) else one[0] for one in read_each(docs, detector, None)]
 
